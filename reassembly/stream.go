@@ -1,0 +1,83 @@
+package reassembly
+
+import "net/netip"
+
+// A Direction tells the two byte streams of a connection apart.
+type Direction uint8
+
+const (
+	FromA Direction = iota // sent by Ends[0]
+	FromB                  // sent by Ends[1]
+)
+
+// Other returns the opposite direction.
+func (d Direction) Other() Direction { return d ^ 1 }
+
+// A Connection is one TCP connection of the capture, from its first packet on. A pair of
+// endpoints that is used again later is a new Connection.
+type Connection struct {
+	ID     int               // counts from 1 in the order of the first packets
+	Ends   [2]netip.AddrPort // Ends[0] opened the connection where that was seen, else sent its first packet
+	Opened bool              // the handshake's first packet was seen, so Ends[0] is known to be the one that connected
+
+	// Consumer is for the Handler that dissects the streams to keep its own state in; the assembler never touches it.
+	Consumer any
+}
+
+// A Span says which packet carried a run of stream bytes: those from Offset up to the
+// next Span's Offset, or to the end of the Chunk.
+type Span struct {
+	Offset int64 // stream offset of the first byte
+	Packet int64 // number of the packet in the capture, from 1
+	Time   int64 // its capture time, nanoseconds since the Unix epoch
+}
+
+// A Chunk is a run of contiguous stream bytes. Data and Spans are valid during the call only.
+type Chunk struct {
+	Data   []byte
+	Offset int64  // stream offset of Data[0]; 0 is the first byte after the handshake, or the first byte seen
+	Spans  []Span // at least one, in stream order, the first at Offset
+}
+
+// A GapCause says why bytes of a stream are missing.
+type GapCause uint8
+
+const (
+	NotCaptured GapCause = iota // the receiver acknowledged them, or later bytes went on without them
+	Snaplen                     // the packet was captured, but cut at the snap length
+	Limit                       // they were given up to stay within the memory limit
+)
+
+// A Gap is a run of stream bytes that will never come.
+type Gap struct {
+	Offset int64 // stream offset of the first missing byte
+	Length int64
+	Cause  GapCause
+	Packet int64 // the packet that made it plain, 0 at the end of the input
+	Time   int64 // capture time of that packet, or of the last packet of the input
+}
+
+// An EndCause says why nothing more comes on a connection.
+type EndCause uint8
+
+const (
+	EndOfInput EndCause = iota // the capture ended
+	Closed                     // both sides sent FIN
+	Reset                      // RST
+	Replaced                   // the same endpoints opened a new connection
+	Expired                    // nothing was seen for long
+)
+
+// A Handler takes the streams of all connections, in the order in which the packets made
+// them known. A stage between the assembler and the dissector (such as one that decrypts) is a Handler that
+// hands on to another Handler.
+type Handler interface {
+	// Chunk hands over the next bytes of one direction.
+	Chunk(c *Connection, d Direction, chunk Chunk)
+	// Gap says that bytes of one direction are missing; the next Chunk goes on behind them.
+	Gap(c *Connection, d Direction, gap Gap)
+	// Fin says that one direction has ended in order: every byte before it was handed over as Chunk or Gap.
+	Fin(c *Connection, d Direction, packet, time int64)
+	// End says that nothing more will come on the connection. It is called once for every connection.
+	End(c *Connection, cause EndCause, packet, time int64)
+}
