@@ -1,30 +1,80 @@
 package pcaps
 
+import "sync/atomic"
+
 // A Packet is one captured packet. Data aliases the slab of the Batch it came in and is
 // valid until that Batch is released for the last time.
 type Packet struct {
 	Number  int64    // counts from 1 over all packets of the source
-	Time    int64    // capture time in nanoseconds since the Unix epoch, UTC
+	Time    int64    // capture time in nanoseconds since the Unix epoch, UTC; 0 where the file has none
 	Data    []byte   // captured bytes, from the link-layer header on
-	WireLen uint32   // length on the wire; larger than len(Data) when the snaplen cut the packet
+	WireLen uint32   // length on the wire; larger than len(Data) when the snaplen cut the packet, never smaller
 	Link    LinkType // link type of the interface the packet was seen on
 }
 
 // A Batch is a slab of bytes and the packets in it, in the order of the source. It belongs
-// to the receiver from Source.Next until it has been released.
+// to the receiver from Source.Next until it has been released. The zero Batch is ready for
+// Next; one that was released may be given to Next again, which saves the allocation of its
+// index. A Batch must not be copied.
 type Batch struct {
 	Packets []Packet
 	Events  []Event // what else the source said, in order
 
-	slab []byte
-	refs int32
+	first   int64 // number of Packets[0]; set for the decoder that fills the batch
+	slab    *slab
+	holders atomic.Int32
+}
+
+// Retain adds a holder: the slab stays until every holder has called Release. It must be
+// called by somebody who holds the Batch, before handing it to somebody else.
+func (b *Batch) Retain() {
+	b.holders.Add(1)
+}
+
+// Release gives up one hold on b. After the last one the bytes of its packets and events
+// are used for others.
+func (b *Batch) Release() {
+	switch left := b.holders.Add(-1); {
+	case left < 0:
+		panic("pcaps: Batch released more often than it was held")
+	case left == 0:
+		b.slab.release()
+		b.slab = nil
+	}
+}
+
+// reset empties b for packets from number first on.
+func (b *Batch) reset(first int64) {
+	if b.holders.Load() != 0 {
+		panic("pcaps: Next into a Batch that has not been released")
+	}
+	b.Packets, b.Events, b.first = b.Packets[:0], b.Events[:0], first
+}
+
+// hold makes the caller of Next the one holder of b, whose packets and events lie in s.
+func (b *Batch) hold(s *slab) {
+	s.hold()
+	b.slab = s
+	b.holders.Store(1)
+}
+
+func (b *Batch) isEmpty() bool {
+	return len(b.Packets) == 0 && len(b.Events) == 0
+}
+
+// last returns the number of the last packet so far, 0 before the first.
+func (b *Batch) last() int64 {
+	return b.first + int64(len(b.Packets)) - 1
 }
 
 // A Source yields the packets of a capture. Next fills b and returns nil, or it returns an
 // error and leaves b empty: io.EOF at the regular end, a *DamageError when the capture is
 // damaged from there on. Everything that stands before the damage has been handed over by
-// earlier calls. Next hands over what has arrived rather than wait for a full slab, so packets
-// of a pipe are seen as they come.
+// earlier calls, and every later call returns the same error. Next hands over what has arrived
+// rather than wait for a full slab, so packets of a pipe are seen as they come.
+//
+// A Source is for one goroutine at a time; the Batches it filled may be held by any.
+// Close does not touch batches that are still held.
 type Source interface {
 	Next(b *Batch) error
 	Close() error

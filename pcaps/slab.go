@@ -1,0 +1,43 @@
+package pcaps
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// slabSize is the size of an ordinary slab: large enough that one read call costs little
+// per packet, small enough that a batch is still in the cache when it is dissected.
+const slabSize = 1 << 20
+
+// A slab is a piece of memory that packets alias. It is written by one reader, in one
+// direction only, while others hold what was written before. It goes back to the pool when
+// the last holder lets go.
+type slab struct {
+	bytes   []byte
+	holders atomic.Int32
+}
+
+var slabs = sync.Pool{
+	New: func() any { return &slab{bytes: make([]byte, slabSize)} },
+}
+
+// newSlab returns a slab of at least size bytes, held once. Its bytes are not cleared.
+func newSlab(size int) *slab {
+	s := &slab{}
+	if size <= slabSize {
+		s = slabs.Get().(*slab)
+	} else {
+		s.bytes = make([]byte, size)
+	}
+	s.holders.Store(1)
+	return s
+}
+
+func (s *slab) hold() { s.holders.Add(1) }
+
+func (s *slab) release() {
+	// A larger slab was made for one packet out of thousands and is not kept.
+	if s.holders.Add(-1) == 0 && len(s.bytes) == slabSize {
+		slabs.Put(s)
+	}
+}

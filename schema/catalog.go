@@ -1,0 +1,237 @@
+package schema
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+//go:embed catalog
+var embedded embed.FS
+
+// A Catalog holds the messages of one or more Kafka releases. It knows of each message what its
+// index says; the message itself is read when it is first asked for. A Catalog may be used by several goroutines.
+type Catalog struct {
+	files  fs.FS
+	apis   []*API // by API key, nil where there is none
+	byName map[string]*entry
+	names  []string // in the order of the index
+
+	loading sync.Mutex
+}
+
+// An API is what requests and responses with one API key have in common.
+type API struct {
+	Key  int16
+	Name string // Fetch
+	// Versions, Flexible and Unstable describe the request.
+	Versions Versions
+	Flexible Versions // versions with compact lengths, tagged fields and a flexible header
+	Unstable bool     // the newest version is not released yet
+
+	messages [2]*entry
+}
+
+// entry is a line of the index and what it stands for once that is read.
+type entry struct {
+	path               string
+	name               string
+	kind               Kind
+	apiKey             int16
+	versions, flexible Versions
+	unstable           bool
+
+	message *Message // read under Catalog.loading
+	plans   []atomic.Pointer[Plan]
+}
+
+// Embedded returns the catalog that is built in.
+var Embedded = sync.OnceValue(func() *Catalog {
+	files, err := fs.Sub(embedded, "catalog")
+	if err == nil {
+		var c *Catalog
+		if c, err = newCatalog(files); err == nil {
+			return c
+		}
+	}
+	panic("the built-in catalog is broken: " + err.Error())
+})
+
+// newCatalog reads the index of a catalog's files.
+func newCatalog(files fs.FS) (*Catalog, error) {
+	index, err := fs.ReadFile(files, "index.tsv")
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{files: files, byName: make(map[string]*entry, 320)}
+	for line := range strings.Lines(string(index)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		e, err := parseEntry(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return nil, err
+		}
+		c.add(e)
+	}
+	return c, nil
+}
+
+// IndexHeader is the first line of a catalog's index.
+const IndexHeader = "# file\tkind\tkey\tversions\tflexible\tunstable\n"
+
+// IndexLine is the line of a catalog's index for a message in the file at path.
+func IndexLine(path string, m *Message) string {
+	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%t\n", path, m.Kind, m.APIKey, m.ValidVersions, m.Flexible, m.LatestUnstable)
+}
+
+func parseEntry(line string) (*entry, error) {
+	bad := func() (*entry, error) { return nil, fmt.Errorf("bad line in the catalog's index: %q", line) }
+	columns := strings.Split(line, "\t")
+	if len(columns) != 6 {
+		return bad()
+	}
+	e := &entry{path: columns[0], unstable: columns[5] == "true"}
+	e.name = strings.TrimSuffix(e.path[strings.LastIndexByte(e.path, '/')+1:], ".json")
+	key, err := strconv.ParseInt(columns[2], 10, 16)
+	if err != nil {
+		return bad()
+	}
+	e.apiKey = int16(key)
+	for k, name := range kindNames {
+		if name == columns[1] {
+			e.kind = Kind(k)
+		}
+	}
+	var errs [2]error
+	e.versions, errs[0] = ParseVersions(columns[3])
+	e.flexible, errs[1] = ParseVersions(columns[4])
+	if errs[0] != nil || errs[1] != nil {
+		return bad()
+	}
+	e.plans = make([]atomic.Pointer[Plan], int(e.versions.High)+1)
+	return e, nil
+}
+
+func (c *Catalog) add(e *entry) {
+	c.byName[e.name] = e
+	c.names = append(c.names, e.name)
+	if e.kind > Response || e.apiKey < 0 {
+		return
+	}
+	for int(e.apiKey) >= len(c.apis) {
+		c.apis = append(c.apis, nil)
+	}
+	api := c.apis[e.apiKey]
+	if api == nil {
+		api = &API{Key: e.apiKey}
+		c.apis[e.apiKey] = api
+	}
+	api.messages[e.kind] = e
+	if e.kind == Request {
+		api.Name = strings.TrimSuffix(e.name, "Request")
+		api.Versions, api.Flexible, api.Unstable = e.versions, e.flexible, e.unstable
+	}
+}
+
+// API returns the API with the given key, or nil.
+func (c *Catalog) API(key int16) *API {
+	if key < 0 || int(key) >= len(c.apis) {
+		return nil
+	}
+	return c.apis[key]
+}
+
+// APIByName returns the API with the given name, such as "Fetch", or nil.
+func (c *Catalog) APIByName(name string) *API {
+	if e := c.byName[name+"Request"]; e != nil {
+		return c.API(e.apiKey)
+	}
+	return nil
+}
+
+// APIs calls yield for each API in the order of the keys.
+func (c *Catalog) APIs(yield func(*API) bool) {
+	for _, api := range c.apis {
+		if api != nil && !yield(api) {
+			return
+		}
+	}
+}
+
+// Names returns the names of all messages, in the order of the index. The slice must not be changed.
+func (c *Catalog) Names() []string { return c.names }
+
+// Plan returns the plan of a request or response, or nil where the catalog does not know the key or the version.
+func (c *Catalog) Plan(key, version int16, kind Kind) *Plan {
+	api := c.API(key)
+	if api == nil || kind > Response || api.messages[kind] == nil {
+		return nil
+	}
+	return c.plan(api.messages[kind], version)
+}
+
+// PlanByName returns the plan of any message, or nil where the catalog does not know the name or the version.
+func (c *Catalog) PlanByName(name string, version int16) *Plan {
+	e := c.byName[name]
+	if e == nil {
+		return nil
+	}
+	return c.plan(e, version)
+}
+
+func (c *Catalog) plan(e *entry, version int16) *Plan {
+	if !e.versions.Contains(version) {
+		return nil
+	}
+	if p := e.plans[version].Load(); p != nil {
+		return p
+	}
+	m, err := c.read(e)
+	if err != nil {
+		panic(err) // a catalog's files are checked before it is used
+	}
+	p := compile(m, version)
+	if header := c.headerVersion(m, version); header >= 0 {
+		p.Header = c.HeaderPlan(e.kind, header)
+	}
+	e.plans[version].Store(p)
+	return p
+}
+
+// HeaderPlan returns the plan of the request or response header of a version.
+func (c *Catalog) HeaderPlan(kind Kind, version int16) *Plan {
+	if kind == Request {
+		return c.PlanByName("RequestHeader", version)
+	}
+	return c.PlanByName("ResponseHeader", version)
+}
+
+// Message returns a message by its full name, such as "FetchRequest". The error says that there is none.
+func (c *Catalog) Message(name string) (*Message, error) {
+	e := c.byName[name]
+	if e == nil {
+		return nil, fmt.Errorf("the catalog has no message %s", name)
+	}
+	return c.read(e)
+}
+
+func (c *Catalog) read(e *entry) (*Message, error) {
+	c.loading.Lock()
+	defer c.loading.Unlock()
+	if e.message != nil {
+		return e.message, nil
+	}
+	text, err := fs.ReadFile(c.files, e.path)
+	if err != nil {
+		return nil, err
+	}
+	if e.message, err = Parse(e.path, text); err != nil {
+		return nil, err
+	}
+	return e.message, nil
+}

@@ -1,0 +1,154 @@
+package schema
+
+// A Plan is a message at one version, compiled: a flat list of the operations that walk its
+// bytes, in the order of the bytes. Ops[0] is the message's own structure; what an Op contains
+// follows it directly and ends before Ops[op.Next].
+type Plan struct {
+	Message  *Message
+	Version  int16
+	Flexible bool
+	Header   *Plan // of the header in front of a request or response, nil for everything else
+	Ops      []Op
+}
+
+// An OpCode says what stands on the wire.
+type OpCode uint8
+
+// The codes up to OpRecords are the primitive types, in the order of Base.
+const (
+	OpBool OpCode = iota
+	OpInt8
+	OpInt16
+	OpUint16
+	OpInt32
+	OpUint32
+	OpInt64
+	OpFloat64
+	OpUUID
+	OpString
+	OpBytes
+	OpRecords
+	OpStruct // the fields follow, the last of them an OpTags in a flexible version
+	OpArray  // one Op for the element follows
+	OpTags   // tagged fields section: the known ones follow, each with its Tag
+)
+
+// An Op is one operation of a Plan.
+type Op struct {
+	Code     OpCode
+	Compact  bool // lengths and counts are unsigned varints and one too large, 0 is null
+	Nullable bool
+	Element  bool   // the element of the array before it
+	Role     Role   // what the value means wherever it occurs
+	Tag      int32  // of a known tagged field, -1 for everything else
+	Next     int32  // index of the first Op behind this one and all that it contains
+	Fixed    int32  // encoded size in bytes where it is the same for every value, else 0
+	Name     string // of the field as the schema has it; of an element, its type
+	JSON     string // name in Kafka's JSON
+	Field    *Field // nil for OpTags and for the message itself
+	plan     *Plan
+}
+
+// TypeName is the type of the Op's value as schemas write it.
+func (op *Op) TypeName() string {
+	switch {
+	case op.Field == nil:
+		return "struct"
+	case op.Element && op.Field.Type.Base == StructType:
+		return op.Field.Type.Struct
+	case op.Element:
+		return op.Field.Type.Base.String()
+	}
+	return op.Field.Type.String()
+}
+
+// Message is the message that the Op belongs to.
+func (op *Op) Message() *Message { return op.plan.Message }
+
+// compile makes the Plan of a message at a version that it has.
+func compile(m *Message, version int16) *Plan {
+	p := &Plan{Message: m, Version: version, Flexible: m.Flexible.Contains(version)}
+	c := compiler{plan: p}
+	c.structure(Op{Code: OpStruct, Tag: -1, Name: m.Name}, m.Fields)
+	for i := range p.Ops {
+		p.Ops[i].plan = p
+	}
+	return p
+}
+
+type compiler struct{ plan *Plan }
+
+// structure adds a structure and its fields.
+func (c *compiler) structure(op Op, fields []*Field) {
+	at := len(c.plan.Ops)
+	c.plan.Ops = append(c.plan.Ops, op)
+	fixed, constant := int32(0), !op.Nullable
+	for _, f := range fields {
+		if f.Versions.Contains(c.plan.Version) && !c.isTagged(f) {
+			first := len(c.plan.Ops)
+			c.field(f, -1)
+			size := c.plan.Ops[first].Fixed
+			fixed, constant = fixed+size, constant && size > 0
+		}
+	}
+	if c.plan.Flexible {
+		c.tags(fields)
+		constant = false
+	}
+	c.plan.Ops[at].Next = int32(len(c.plan.Ops))
+	if constant {
+		c.plan.Ops[at].Fixed = fixed
+	}
+}
+
+func (c *compiler) isTagged(f *Field) bool {
+	return f.Tag >= 0 && c.plan.Flexible && f.Tagged.Contains(c.plan.Version)
+}
+
+// tags adds the section of tagged fields, with those that the version knows.
+func (c *compiler) tags(fields []*Field) {
+	at := len(c.plan.Ops)
+	c.plan.Ops = append(c.plan.Ops, Op{Code: OpTags, Tag: -1, Compact: true, Name: "tagged_fields"})
+	for _, f := range fields {
+		if f.Versions.Contains(c.plan.Version) && c.isTagged(f) {
+			c.field(f, int32(f.Tag))
+		}
+	}
+	c.plan.Ops[at].Next = int32(len(c.plan.Ops))
+}
+
+// field adds one field: a primitive, a structure, or an array with its element.
+func (c *compiler) field(f *Field, tag int32) {
+	compact := c.plan.Flexible
+	if f.Flexible != nil {
+		compact = f.Flexible.Contains(c.plan.Version)
+	}
+	op := Op{Compact: compact, Nullable: f.Nullable.Contains(c.plan.Version), Tag: tag,
+		Name: f.Name, JSON: f.JSONName(), Field: f, Role: roleOf(c.plan.Message, f)}
+	if !f.Type.Array {
+		c.value(op, f)
+		return
+	}
+	op.Code = OpArray
+	at := len(c.plan.Ops)
+	c.plan.Ops = append(c.plan.Ops, op)
+	element := Op{Compact: compact, Element: true, Tag: -1, Name: f.Type.Base.String(), Field: f, Role: op.Role}
+	if f.Type.Base == StructType {
+		element.Name = f.Type.Struct
+	}
+	c.value(element, f)
+	c.plan.Ops[at].Next = int32(len(c.plan.Ops))
+}
+
+// value adds a structure or a primitive.
+func (c *compiler) value(op Op, f *Field) {
+	if f.Type.Base == StructType {
+		op.Code = OpStruct
+		c.structure(op, c.plan.Message.structFields(f))
+		return
+	}
+	op.Code = OpCode(f.Type.Base)
+	op.Fixed = int32(f.Type.Base.Width())
+	op.Next = int32(len(c.plan.Ops)) + 1
+	c.plan.Ops = append(c.plan.Ops, op)
+}

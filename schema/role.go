@@ -1,0 +1,77 @@
+package schema
+
+// A Role says what a field means across all messages, so that a reader of values need not
+// compare names. Most fields have none.
+type Role uint8
+
+const (
+	NoRole Role = iota
+	TopicName
+	TopicID
+	Partition
+	ErrorCode
+	ErrorMessage
+	GroupID
+	MemberID
+	TransactionalID
+	Acks
+	RecordData // record batches of a topic partition
+	Offset     // the offset that the message is about: fetched from, committed, answered
+	SessionID
+	SessionEpoch
+	ThrottleTime
+	MaxWait
+)
+
+// roleOf derives the role of a field from its entity type and name.
+func roleOf(m *Message, f *Field) Role {
+	switch f.EntityType {
+	case "topicName":
+		return TopicName
+	case "groupId":
+		return GroupID
+	case "transactionalId":
+		return TransactionalID
+	}
+	if role, known := rolesByName[f.Name]; known && fits(role, f.Type) {
+		return role
+	}
+	if f.Type.Base == Records {
+		return RecordData
+	}
+	if f.Name == "TransactionalId" && f.Type.Base == String {
+		return TransactionalID
+	}
+	return NoRole
+}
+
+var rolesByName = map[string]Role{
+	"Topic": TopicName, "TopicName": TopicName,
+	"TopicId": TopicID, "TopicIds": TopicID,
+	"Partition": Partition, "PartitionIndex": Partition, "PartitionId": Partition,
+	"Partitions": Partition, "PartitionIndexes": Partition, "Index": Partition,
+	"ErrorCode": ErrorCode, "PartitionErrorCode": ErrorCode, "ResultCode": ErrorCode,
+	"ErrorMessage": ErrorMessage,
+	"GroupId":      GroupID, "GroupIds": GroupID, "GroupsNames": GroupID, "ConsumerGroupId": GroupID,
+	"MemberId":    MemberID,
+	"Acks":        Acks,
+	"FetchOffset": Offset, "CommittedOffset": Offset, "BaseOffset": Offset, "Offset": Offset,
+	"SessionId": SessionID, "SessionEpoch": SessionEpoch, "ShareSessionEpoch": SessionEpoch,
+	"ThrottleTimeMs": ThrottleTime,
+	"MaxWaitMs":      MaxWait, "MaxWaitTimeMs": MaxWait,
+}
+
+// fits keeps a role from a field of the same name and another type, such as partitions that are structures.
+func fits(role Role, t Type) bool {
+	switch role {
+	case TopicName, GroupID, MemberID, ErrorMessage:
+		return t.Base == String
+	case TopicID:
+		return t.Base == UUID
+	case Offset:
+		return t.Base == Int64
+	case ErrorCode, Acks:
+		return t.Base == Int16
+	}
+	return t.Base == Int32
+}
