@@ -152,3 +152,6 @@ func (c *compiler) value(op Op, f *Field) {
 	op.Next = int32(len(c.plan.Ops)) + 1
 	c.plan.Ops = append(c.plan.Ops, op)
 }
+
+// Version is the version of the message that the Op belongs to.
+func (op *Op) Version() int16 { return op.plan.Version }

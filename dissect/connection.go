@@ -1,0 +1,154 @@
+package dissect
+
+import (
+	"net/netip"
+
+	"github.com/kdissect/kdissect/reassembly"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// A Connection is a TCP connection that carries Kafka, or may.
+type Connection struct {
+	ID             int // from 1, in the order of the first packets of all TCP connections
+	Client, Server netip.AddrPort
+
+	dissector *Dissector
+	stream    *reassembly.Connection
+	halves    [2]half // by reassembly.Direction
+	role      role
+	clientDir reassembly.Direction // direction of the requests, once role is known
+	pending   queue
+	clientID  string // the last one seen, so that it need not be copied again
+	lastDone  int64  // when the answer before had left, for Timing
+	rawTokens bool   // SASL tokens without a header are expected
+	messages  int
+
+	serverClosed bool // the server sent FIN
+	named        bool // what it carries instead of Kafka was reported
+	ended        bool
+}
+
+// role says whether it is known which end is the client.
+type role uint8
+
+const (
+	unknownRole role = iota
+	guessedRole      // the client opened the connection, or its first packet came first
+	kafkaRole        // a message has confirmed it
+)
+
+// Kafka tells whether a message was found on the connection.
+func (c *Connection) Kafka() bool { return c.messages > 0 }
+
+// setClient notes which direction carries the requests.
+func (c *Connection) setClient(d reassembly.Direction, r role) {
+	c.clientDir, c.role = d, r
+	c.Client, c.Server = c.stream.Ends[d], c.stream.Ends[d.Other()]
+}
+
+func (c *Connection) kindOf(d reassembly.Direction) schema.Kind {
+	if d == c.clientDir {
+		return schema.Request
+	}
+	return schema.Response
+}
+
+// intern returns the client id as a string without copying the one that came last.
+func (c *Connection) intern(b []byte) string {
+	if c.clientID != string(b) {
+		c.clientID = string(b)
+	}
+	return c.clientID
+}
+
+// report hands over findings of the connection, or of a message on it that was handed over before.
+func (c *Connection) report(message int64, f ...Finding) {
+	c.dissector.out.Report(&Report{Connection: c, Message: message, Findings: f})
+}
+
+// oneDirection tells whether only one side of the connection is in the capture.
+func (c *Connection) oneDirection() bool { return !c.halves[0].seen || !c.halves[1].seen }
+
+// endReport says what can only be said when the connection has ended.
+func (c *Connection) endReport() {
+	if !c.Kafka() || !c.oneDirection() {
+		return
+	}
+	missing := "server's"
+	if !c.halves[c.clientDir].seen {
+		missing = "client's"
+	}
+	c.report(0, finding(OneDirection, Warn, -1, "nothing of the %s side was captured", missing))
+}
+
+// A request is a request that waits for its answer.
+type request struct {
+	header    Header
+	api       *schema.API
+	number    int64 // of its message, 0 while its frame is not whole
+	start     int64 // capture time of its first and last packet
+	end       int64
+	packets   Packets
+	size      int
+	data      []byte // its frame, if Needs asks for exchanges; owned
+	holes     []hole
+	cut       *cut
+	findings  []Finding
+	maxWait   int64 // how long the broker may wait by design, nanoseconds
+	noAnswer  bool  // Produce with acks=0
+	whole     bool // its frame is whole and its message was handed over
+}
+
+// A queue holds the requests of a connection that wait for an answer, oldest first.
+type queue struct {
+	items []*request
+	free  []*request
+}
+
+func (q *queue) push() *request {
+	var r *request
+	if n := len(q.free); n > 0 {
+		r, q.free = q.free[n-1], q.free[:n-1]
+		*r = request{data: r.data[:0]}
+	} else {
+		r = &request{}
+	}
+	q.items = append(q.items, r)
+	return r
+}
+
+// find returns the place of the oldest request with a correlation id, or -1.
+func (q *queue) find(correlationID int32) int {
+	for i, r := range q.items {
+		if r.header.CorrelationID == correlationID && !r.header.Token {
+			return i
+		}
+	}
+	return -1
+}
+
+// take removes the request at a place. It may be used until it is released.
+func (q *queue) take(i int) *request {
+	r := q.items[i]
+	copy(q.items[i:], q.items[i+1:])
+	q.items = q.items[:len(q.items)-1]
+	return r
+}
+
+// remove takes a request out of the queue if it is in there.
+func (q *queue) remove(r *request) {
+	for i, other := range q.items {
+		if other == r {
+			q.take(i)
+			return
+		}
+	}
+}
+
+// release gives a request's memory back. Large frames are not kept.
+func (q *queue) release(r *request) {
+	if cap(r.data) > 1<<16 {
+		r.data = nil
+	}
+	q.free = append(q.free, r)
+}

@@ -1,0 +1,130 @@
+package dissect
+
+import (
+	"net/netip"
+
+	"github.com/kdissect/kdissect/reassembly"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Needs says what an output looks at. What nobody needs is neither kept nor decoded.
+type Needs uint8
+
+const (
+	NeedMessages  Needs = 1 << iota // every message, one by one
+	NeedExchanges                   // requests together with their responses; requests are kept until then
+	NeedRecords                     // what is in records fields; without it only the batches' headers are there
+	NeedPackets                     // the numbers of all packets of a message
+)
+
+// An Exchange is a request and its response.
+type Exchange struct {
+	Request  *Message
+	Response *Message // nil when there was none
+	NoAnswer bool     // none was expected: Produce with acks=0
+}
+
+// Timing is when the parts of an exchange happened, as the capture saw it. All in nanoseconds.
+type Timing struct {
+	Latency  int64 // from the request's last packet to the response's last; Queued + Service + Transfer
+	Queued   int64 // until the answer before it had left: a broker serves one request of a connection at a time
+	Service  int64 // from then to the first packet of the response
+	Transfer int64 // from the first packet of the response to its last
+	Allowed  int64 // how long the broker may wait by design: a fetch for its max wait
+	Excess   int64 // Latency without what was waited by design
+}
+
+// A Report is findings that belong to no message that is being handed over: to a connection,
+// to the whole capture, or to a message that was handed over before.
+type Report struct {
+	Connection *Connection // nil for the whole capture
+	Message    int64       // number of the message, 0 for none
+	Findings   []Finding
+}
+
+// An Output takes what was dissected. What it is handed is valid during the call only.
+type Output interface {
+	Message(*Message)
+	Exchange(*Exchange)
+	Report(*Report)
+}
+
+// A Dissector finds Kafka in the streams of an assembler and hands it to an Output. It is a reassembly.Handler.
+type Dissector struct {
+	catalog *schema.Catalog
+	needs   Needs
+	out     Output
+
+	number   int64
+	message  Message // the one that is being handed over
+	request  Message // the request of the exchange that is being handed over
+	exchange Exchange
+	servers  map[netip.AddrPort]bool // endpoints that are known to be brokers
+	trial    trial
+	Counts   Counts
+}
+
+// Counts is what a dissector has seen.
+type Counts struct {
+	Messages, Requests, Responses int64
+	Unanswered                    int64
+	Errors                        int64 // messages with a finding of severity Error
+	Gaps                          int64
+	Connections, KafkaConnections int64
+}
+
+// New returns a Dissector for an output.
+func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
+}
+
+// Chunk implements reassembly.Handler.
+func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, chunk reassembly.Chunk) {
+	c := d.connection(sc)
+	h := &c.halves[dir]
+	for i, span := range chunk.Spans {
+		from, to := span.Offset-chunk.Offset, int64(len(chunk.Data))
+		if i+1 < len(chunk.Spans) {
+			to = chunk.Spans[i+1].Offset - chunk.Offset
+		}
+		h.bytes(chunk.Data[from:to], span.Packet, span.Time)
+	}
+}
+
+// Gap implements reassembly.Handler.
+func (d *Dissector) Gap(sc *reassembly.Connection, dir reassembly.Direction, gap reassembly.Gap) {
+	c := d.connection(sc)
+	d.Counts.Gaps++
+	c.halves[dir].gap(gap)
+}
+
+// Fin implements reassembly.Handler.
+func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, packet, time int64) {
+	d.connection(sc).halves[dir].fin(packet, time)
+}
+
+// End implements reassembly.Handler.
+func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, packet, time int64) {
+	c := d.connection(sc)
+	if !c.ended {
+		c.end(cause, time)
+	}
+	sc.Consumer = nil
+}
+
+func (d *Dissector) connection(sc *reassembly.Connection) *Connection {
+	if c, ok := sc.Consumer.(*Connection); ok {
+		return c
+	}
+	c := &Connection{ID: sc.ID, dissector: d, stream: sc}
+	for dir := range c.halves {
+		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir)}
+	}
+	c.setClient(reassembly.FromA, unknownRole)
+	if sc.Opened {
+		c.role = guessedRole
+	}
+	sc.Consumer = c
+	d.Counts.Connections++
+	return c
+}

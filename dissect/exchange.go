@@ -1,0 +1,270 @@
+package dissect
+
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/reassembly"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// API keys that change how a connection goes on.
+const (
+	keyProduce       = 0
+	keyFetch         = 1
+	keySaslHandshake = 17
+	keyShareFetch    = 78
+)
+
+// deliver hands over a frame. data is the frame less the holes, size is its size on the wire.
+func (c *Connection) deliver(h *half, data []byte, holes []hole, size int) {
+	if c.kindOf(h.dir) == schema.Request {
+		c.deliverRequest(h, data, holes, size)
+	} else {
+		c.deliverResponse(h, data, holes, size)
+	}
+}
+
+func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int) {
+	f := &h.frame
+	if f.request == nil {
+		f.request = c.identify(h, data, size)
+		if f.request == nil {
+			return
+		}
+	}
+	r := f.request
+	d := c.dissector
+	m := d.begin(&d.message, c, f, data, holes, size)
+	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
+	if !r.header.Token {
+		m.plan = d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Request)
+		m.noteUnknown()
+	}
+	r.number, r.start, r.end, r.packets, r.size, r.cut = m.Number, f.start, f.end, f.packets, size, f.cut
+	r.whole = true
+	m.lookAhead(r)
+	d.Counts.Requests++
+	d.hand(m)
+	if d.needs&NeedExchanges != 0 {
+		r.keep(data, holes, f.findings)
+	}
+	if r.noAnswer {
+		c.answered(r, nil)
+	}
+}
+
+// identify reads the header of a frame that came whole. It returns nil when the frame is no request.
+func (c *Connection) identify(h *half, data []byte, size int) *request {
+	if c.rawTokens {
+		if c.dissector.requestHeader(data) != yes {
+			r := c.pending.push()
+			r.header.Token = true
+			return r
+		}
+		c.rawTokens = false
+	}
+	header, api, ok := c.parseHeader(data, size)
+	if !ok {
+		h.loseStep(data, h.frame.packets.Last, h.frame.end,
+			finding(InvalidLength, Error, -1, "a frame of %d bytes is too short for a request", size))
+		return nil
+	}
+	return c.register(header, api, &h.frame)
+}
+
+// register puts a request whose header is there into the queue of those that wait for an answer.
+func (c *Connection) register(header Header, api *schema.API, f *frame) *request {
+	if c.pending.find(header.CorrelationID) >= 0 {
+		f.findings = append(f.findings, finding(ReusedCorrelationID, Warn, 8,
+			"correlation id %d is that of an earlier request that is not answered yet", header.CorrelationID))
+	}
+	r := c.pending.push()
+	r.header, r.api = header, api
+	return r
+}
+
+// match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order.
+func (c *Connection) match(f *frame, correlationID int32) {
+	at := c.pending.find(correlationID)
+	if at < 0 {
+		return
+	}
+	if at > 0 {
+		f.findings = append(f.findings, finding(OutOfOrderResponse, Warn, 4,
+			"answered before %d earlier requests; Kafka answers in order, so a proxy, another broker implementation or loss is at work", at))
+	}
+	f.request = c.pending.take(at)
+}
+
+func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size int) {
+	f := &h.frame
+	if f.request == nil {
+		c.matchWhole(h, data)
+	}
+	d := c.dissector
+	m := d.begin(&d.message, c, f, data, holes, size)
+	m.Kind = schema.Response
+	m.Header.CorrelationID = correlationID(data)
+	if f.request == nil {
+		m.Findings = append(m.Findings, finding(OrphanResponse, Warn, 4, "no request with correlation id %d was seen", m.Header.CorrelationID))
+	} else {
+		r := f.request
+		m.Header, m.API, m.Request = r.header, r.api, r.number
+		m.Timing = c.timing(r, f)
+		if !r.header.Token {
+			m.plan = d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
+			m.noteUnknown()
+			c.saslHandshake(r, data)
+		}
+	}
+	d.Counts.Responses++
+	d.hand(m)
+	c.lastDone = f.end
+	if f.request != nil {
+		c.answered(f.request, m)
+		f.request = nil
+	}
+}
+
+// matchWhole finds the request of a response that came whole. Raw tokens carry no correlation id: they are answered in order.
+func (c *Connection) matchWhole(h *half, data []byte) {
+	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
+		h.frame.request = c.pending.take(0)
+		return
+	}
+	if !h.frame.header && len(data) >= 8 {
+		c.match(&h.frame, correlationID(data))
+	}
+}
+
+func correlationID(frame []byte) int32 {
+	if len(frame) < 8 {
+		return 0
+	}
+	return int32(binary.BigEndian.Uint32(frame[4:]))
+}
+
+// saslHandshake notes that an answered SaslHandshake v0 lets raw tokens follow (KIP-152 ended that with v1).
+func (c *Connection) saslHandshake(r *request, data []byte) {
+	if r.header.APIKey == keySaslHandshake && r.header.Version == 0 && len(data) >= 10 {
+		c.rawTokens = binary.BigEndian.Uint16(data[8:]) == 0
+	}
+}
+
+// timing splits the time from the request to the end of its answer.
+func (c *Connection) timing(r *request, f *frame) Timing {
+	t := Timing{Latency: f.end - r.end, Transfer: f.end - f.start, Allowed: r.maxWait}
+	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
+	t.Service = t.Latency - t.Queued - t.Transfer
+	t.Excess = t.Latency - min(max(0, t.Service), r.maxWait)
+	return t
+}
+
+// answered hands over an exchange and forgets the request. response is nil where none came.
+func (c *Connection) answered(r *request, response *Message) {
+	d := c.dissector
+	if response == nil && r.noAnswer {
+		c.pending.remove(r)
+	}
+	if d.needs&NeedExchanges != 0 && r.whole {
+		m := d.revive(&d.request, c, r)
+		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer}
+		d.out.Exchange(&d.exchange)
+	}
+	c.pending.release(r)
+}
+
+// keep copies what an exchange needs of a request when its answer comes.
+func (r *request) keep(data []byte, holes []hole, findings []Finding) {
+	r.data = append(r.data[:0], data...)
+	r.holes = append(r.holes[:0], holes...)
+	r.findings = append(r.findings[:0], findings...)
+}
+
+// begin fills in what every message has.
+func (d *Dissector) begin(m *Message, c *Connection, f *frame, data []byte, holes []hole, size int) *Message {
+	d.number++
+	if c.messages++; c.messages == 1 {
+		d.Counts.KafkaConnections++
+		d.servers[c.Server] = true
+	}
+	m.reset(d.catalog, c, data, holes, size)
+	m.Number, m.Time, m.Packets, m.cut = d.number, f.end, f.packets, f.cut
+	m.Findings = append(m.Findings, f.findings...)
+	if f.cut != nil {
+		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
+	}
+	return m
+}
+
+// revive makes the message of a request that was kept until its answer came.
+func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
+	m.reset(d.catalog, c, r.data, r.holes, r.size)
+	m.Number, m.Time, m.Packets, m.cut = r.number, r.end, r.packets, r.cut
+	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
+	m.Findings = append(m.Findings, r.findings...)
+	if !r.header.Token {
+		m.plan = d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Request)
+		m.noteUnknown()
+	}
+	return m
+}
+
+// reset makes a message ready for another frame and keeps its buffers.
+func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, holes []hole, size int) {
+	*m = Message{Connection: c, Size: size, catalog: catalog, data: data, holes: holes,
+		Findings: m.Findings[:0], tape: m.tape[:0], decoder: m.decoder}
+}
+
+func (d *Dissector) hand(m *Message) {
+	d.Counts.Messages++
+	if d.needs&NeedMessages != 0 {
+		d.out.Message(m)
+	}
+}
+
+// noteUnknown says why there is no plan for a message whose header is known.
+func (m *Message) noteUnknown() {
+	switch {
+	case m.plan != nil:
+	case m.API == nil:
+		m.Findings = append(m.Findings, finding(UnknownAPI, Warn, -1, "API key %d is unknown", m.Header.APIKey))
+	default:
+		m.Findings = append(m.Findings, finding(UnknownVersion, Warn, -1, "%s v%d is unknown; known are v%s", m.API.Name, m.Header.Version, m.API.Versions))
+	}
+}
+
+// end is called when nothing more comes on the connection.
+func (c *Connection) end(cause reassembly.EndCause, time int64) {
+	c.ended = true
+	for i := range c.halves {
+		c.halves[c.clientDir^reassembly.Direction(i)].end()
+	}
+	for len(c.pending.items) > 0 {
+		r := c.pending.take(0)
+		c.unanswered(r, cause, time)
+		c.answered(r, nil)
+	}
+	c.endReport()
+}
+
+// unanswered says that a request got no answer.
+func (c *Connection) unanswered(r *request, cause reassembly.EndCause, time int64) {
+	if !r.whole || c.oneDirection() {
+		return
+	}
+	c.dissector.Counts.Unanswered++
+	what := "a SASL token"
+	if !r.header.Token {
+		what = requestName(r)
+	}
+	age := float64(time-r.end) / 1e6
+	f := finding(Unanswered, Warn, -1, "%s was not answered within %.1f ms, when the connection ended", what, age)
+	switch {
+	case cause == reassembly.EndOfInput:
+		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
+	case c.serverClosed:
+		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, age)
+	}
+	c.report(r.number, f)
+}

@@ -1,0 +1,60 @@
+package dissect
+
+import "fmt"
+
+// A Code names a kind of finding. Codes are part of the output: they are added to, never renamed.
+type Code string
+
+const (
+	Gapped              Code = "gap"
+	MidStream           Code = "mid-stream"
+	OneDirection        Code = "one-direction"
+	NotKafka            Code = "not-kafka"
+	TLS                 Code = "tls"
+	HTTP                Code = "http"
+	Resynchronised      Code = "resynchronised"
+	SnaplenCut          Code = "snaplen"
+	UnknownAPI          Code = "unknown-api"
+	UnknownVersion      Code = "unknown-version"
+	Undecoded           Code = "undecoded"
+	TrailingBytes       Code = "trailing-bytes"
+	MissingBytes        Code = "missing-bytes"
+	InvalidLength       Code = "invalid-length"
+	NullNotAllowed      Code = "null-not-allowed"
+	BadUTF8             Code = "bad-utf8"
+	UnknownTag          Code = "unknown-tag"
+	TagOrder            Code = "tag-order"
+	TagSize             Code = "tag-size"
+	Unanswered          Code = "unanswered"
+	ClosedWithoutAnswer Code = "closed-without-answer"
+	OrphanResponse      Code = "orphan-response"
+	OutOfOrderResponse  Code = "out-of-order-response"
+	ReusedCorrelationID Code = "reused-correlation-id"
+	ErrorCode           Code = "error-code"
+	Throttled           Code = "throttled"
+	VersionFallback     Code = "version-fallback"
+	SASLFailed          Code = "sasl-failed"
+)
+
+// A Severity says how bad a finding is.
+type Severity uint8
+
+const (
+	Info Severity = iota
+	Warn
+	Error
+)
+
+func (s Severity) String() string { return [...]string{"info", "warn", "error"}[s] }
+
+// A Finding is something worth saying about a message, a connection or the capture.
+type Finding struct {
+	Code     Code
+	Severity Severity
+	Offset   int // in the frame, from its size prefix on; -1 where it has no place of its own
+	Text     string
+}
+
+func finding(code Code, severity Severity, offset int, format string, args ...any) Finding {
+	return Finding{code, severity, offset, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,54 @@
+package dissect
+
+import (
+	"bytes"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// foreign names what a connection carries instead of Kafka. Only ports that are known for Kafka are worth a word: a capture
+// is full of other traffic.
+func (c *Connection) foreign(h *half, data []byte) {
+	if c.Kafka() || c.named || !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
+		return
+	}
+	c.named = true
+	what, code := "no Kafka messages", NotKafka
+	switch {
+	case isTLS(data):
+		what, code = "TLS", TLS
+	case isHTTP(data):
+		what, code = "HTTP", HTTP
+	case bytes.HasPrefix(data, []byte("SSH-")):
+		what = "SSH"
+	case len(bytes.Trim(data, "\x00")) == 0:
+		what = "zero bytes only"
+	}
+	from := "client"
+	if c.kindOf(h.dir) == schema.Response {
+		from = "server"
+	}
+	c.report(0, finding(code, Warn, -1, "the %s sends %s", from, what))
+}
+
+// usualPort tells whether brokers often listen on a port.
+func usualPort(port uint16) bool { return port >= 9091 && port <= 9094 }
+
+// isTLS recognises a TLS record: an alert or a handshake of version 3.0 to 3.4. Read as Kafka these bytes would be the size of a
+// frame of 369 million bytes.
+func isTLS(b []byte) bool {
+	const alert, handshake, hello = 0x15, 0x16, 0x01
+	if len(b) < 6 || b[1] != 3 || b[2] > 4 {
+		return false
+	}
+	return b[0] == alert || b[0] == handshake && (b[5] == hello || b[5] == hello+1)
+}
+
+func isHTTP(b []byte) bool {
+	for _, start := range []string{"GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "CONNECT ", "PATCH ", "HTTP/1.", "PRI * HTTP/2"} {
+		if bytes.HasPrefix(b, []byte(start)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,313 @@
+package dissect
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/kdissect/kdissect/reassembly"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// skimSize is the frame size from which on record data that no output needs is dropped as it comes. Smaller
+// frames are held whole: they mostly come in one or two segments, and copying 64 KiB costs about 5 µs.
+const skimSize = 64 << 10
+
+// A half is one direction of a connection: it cuts the stream into frames. A Kafka frame is an int32 size and as many bytes.
+type half struct {
+	conn  *Connection
+	dir   reassembly.Direction
+	state halfState
+	seen  bool // some byte came
+	first int64 // packets of the first and last byte, while nothing was found
+
+	// searching for the first frame
+	window window
+
+	// in step
+	partial  bool // a frame has begun and is not whole
+	total    int  // its size, prefix included; 0 until the prefix is whole
+	received int  // bytes of it that came, captured or not
+	buffer   []byte
+	frame    frame
+	skimming bool // buffer is unused, what came is in the decoder
+	skim     decoder
+}
+
+type halfState uint8
+
+const (
+	searching halfState = iota // where frames begin is not known
+	inStep                     // the next byte is inside a frame or begins one
+	foreign                    // not Kafka
+)
+
+// A frame is what is known of a frame besides its bytes.
+type frame struct {
+	packets Packets
+	latest  int64    // the packet that brought its latest bytes
+	start   int64    // capture time of its first packet
+	end     int64    // capture time of its highest packet
+	cut     *cut     // bytes are missing
+	request *request // registered with the connection when its header came: what it is, or what it answers
+	header  bool     // the header was looked at
+	holes   []hole
+	findings []Finding // what was noticed before the frame was whole
+}
+
+func (f *frame) begin(packet, time int64) {
+	*f = frame{packets: Packets{First: packet, Last: packet, List: f.packets.List[:0]}, start: time, end: time, holes: f.holes[:0]}
+	f.add(packet, time)
+}
+
+// add notes that the next bytes of the frame came with a packet.
+func (f *frame) add(packet, time int64) {
+	p := &f.packets
+	if packet == f.latest {
+		return
+	}
+	f.latest = packet
+	p.Count++
+	p.List = append(p.List, packet)
+	p.First = min(p.First, packet)
+	f.start = min(f.start, time)
+	if packet > p.Last {
+		p.Last, f.end = packet, time
+	}
+}
+
+// bytes takes the next bytes of the stream, all of one packet.
+func (h *half) bytes(data []byte, packet, time int64) {
+	h.seen = true
+	switch h.state {
+	case searching:
+		h.search(data, packet, time)
+	case inStep:
+		h.frames(data, packet, time)
+	}
+}
+
+// frames cuts off frames. A frame that lies whole in data is not copied.
+func (h *half) frames(data []byte, packet, time int64) {
+	for len(data) > 0 && h.state == inStep {
+		if h.partial {
+			data = h.fill(data, packet, time)
+			continue
+		}
+		h.frame.begin(packet, time)
+		if len(data) >= 4 {
+			size := int32(binary.BigEndian.Uint32(data))
+			if !h.plausibleSize(size) {
+				h.loseStep(data, packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
+				return
+			}
+			if total := 4 + int(size); len(data) >= total {
+				h.whole(data[:total], nil)
+				data = data[total:]
+				continue
+			}
+		}
+		h.partial, h.total, h.received, h.buffer, h.skimming = true, 0, 0, h.buffer[:0], false
+	}
+}
+
+// plausibleSize tells whether a frame can be so large. Once frames are in step a frame may have any legal size; below
+// the smallest header nothing but an empty SASL token exists.
+func (h *half) plausibleSize(size int32) bool {
+	return size >= 4 || size >= 0 && h.conn.rawTokens
+}
+
+// fill adds bytes to the frame that has begun, and returns those that are behind it.
+func (h *half) fill(data []byte, packet, time int64) []byte {
+	h.frame.add(packet, time)
+	if h.total == 0 {
+		n := min(4-len(h.buffer), len(data))
+		h.buffer = append(h.buffer, data[:n]...)
+		h.received += n
+		data = data[n:]
+		if len(h.buffer) < 4 {
+			return nil
+		}
+		size := int32(binary.BigEndian.Uint32(h.buffer))
+		if !h.plausibleSize(size) {
+			h.loseStep(append(h.buffer, data...), packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
+			return nil
+		}
+		h.total = 4 + int(size)
+	}
+	n := min(h.total-h.received, len(data))
+	h.keep(data[:n])
+	h.received += n
+	if h.received == h.total {
+		h.finish()
+	}
+	return data[n:]
+}
+
+// keep holds the bytes of a frame that is not whole yet, as far as anybody needs them.
+func (h *half) keep(b []byte) {
+	switch {
+	case h.frame.cut != nil:
+		return // what comes behind missing bytes cannot be decoded
+	case h.skimming:
+		h.skim.feed(b)
+		h.skim.run()
+	default:
+		h.buffer = append(h.buffer, b...)
+		if !h.frame.header {
+			h.lookAtHeader()
+		}
+		if h.frame.header && h.total > skimSize && h.conn.dissector.needs&NeedRecords == 0 {
+			h.startSkimming()
+		}
+	}
+}
+
+// lookAtHeader registers a request, or finds the one that is answered, as soon as the header is there: whatever happens to the
+// body, pairing is kept.
+func (h *half) lookAtHeader() {
+	if h.conn.kindOf(h.dir) == schema.Request {
+		if header, api, ok := h.conn.parseHeader(h.buffer, h.total); ok {
+			h.frame.header = true
+			h.frame.request = h.conn.register(header, api, &h.frame)
+		}
+		return
+	}
+	if len(h.buffer) >= 8 {
+		h.frame.header = true
+		h.conn.match(&h.frame, int32(binary.BigEndian.Uint32(h.buffer[4:])))
+	}
+}
+
+// startSkimming hands a large frame over to a decoder that keeps all but record data.
+func (h *half) startSkimming() {
+	plan := h.plan()
+	if plan == nil || plan.Header == nil {
+		return
+	}
+	h.skimming = true
+	h.skim.reset(nil, nil, h.total)
+	h.skim.complete, h.skim.passOver = false, true
+	h.skim.data, h.buffer = append(h.skim.data[:0], h.buffer...), h.buffer[:0]
+	h.skim.leaf(SizeNode, nil, 4)
+	h.skim.start(plan.Header, 4)
+	if h.skim.run() == done {
+		h.skim.start(plan, h.skim.pos)
+		h.skim.run()
+	}
+}
+
+// plan is the layout of the frame that has begun, nil when it is not known.
+func (h *half) plan() *schema.Plan {
+	r := h.frame.request
+	if r == nil || r.header.Token {
+		return nil
+	}
+	return h.conn.dissector.catalog.Plan(r.header.APIKey, r.header.Version, h.conn.kindOf(h.dir))
+}
+
+// finish hands over the frame that has become whole.
+func (h *half) finish() {
+	h.partial = false
+	if h.skimming {
+		h.frame.holes = append(h.frame.holes[:0], h.skim.holes...)
+		h.whole(h.skim.data, h.frame.holes)
+		return
+	}
+	h.whole(h.buffer, nil)
+	if cap(h.buffer) > 1<<20 {
+		h.buffer = nil
+	}
+}
+
+// whole hands over a frame. total is its size where data lacks some of it.
+func (h *half) whole(data []byte, holes []hole) {
+	size := len(data)
+	if h.total > 0 {
+		size = h.total
+	}
+	h.total = 0
+	h.conn.deliver(h, data, holes, size)
+}
+
+// gap takes note that bytes of the stream are missing. Where the frame ends is known when its size is, so frames
+// stay in step if the gap ends inside the frame that it hits.
+func (h *half) gap(g reassembly.Gap) {
+	switch h.state {
+	case searching:
+		h.window.clear()
+		h.window.skipped += g.Length
+		h.window.opened = false
+		return
+	case foreign:
+		return
+	}
+	code := Gapped
+	if g.Cause == reassembly.Snaplen {
+		code = SnaplenCut
+	}
+	severity := Warn
+	h.conn.report(0, finding(code, severity, -1, "%d bytes %s are not in the capture", g.Length, h.whence()))
+	if h.partial && h.total > 0 && int64(h.received)+g.Length <= int64(h.total) {
+		h.miss(int(g.Length), code)
+		return
+	}
+	if h.partial && h.total > 0 {
+		h.miss(h.total-h.received, code)
+	}
+	h.partial = false
+	h.startSearching()
+}
+
+// miss counts bytes of the frame that will never come.
+func (h *half) miss(n int, code Code) {
+	if h.frame.cut == nil {
+		h.frame.cut = &cut{offset: h.received, code: code}
+	}
+	h.received += n
+	if h.received == h.total {
+		h.finish()
+	}
+}
+
+func (h *half) whence() string {
+	if h.conn.kindOf(h.dir) == schema.Request {
+		return fmt.Sprintf("from client %s", h.conn.Client)
+	}
+	return fmt.Sprintf("from server %s", h.conn.Server)
+}
+
+// loseStep gives up where frames begin and searches from these bytes on, the first of which is no frame.
+func (h *half) loseStep(data []byte, packet, time int64, f Finding) {
+	h.partial = false
+	h.conn.report(0, f)
+	h.startSearching()
+	h.search(data[1:], packet, time)
+}
+
+func (h *half) startSearching() {
+	h.state, h.partial, h.total = searching, false, 0
+	h.window = window{lost: true}
+}
+
+// fin ends the direction.
+func (h *half) fin(packet, time int64) {
+	if h.conn.kindOf(h.dir) == schema.Response {
+		h.conn.serverClosed = true
+	}
+}
+
+// end gives up on a frame that is not whole.
+func (h *half) end() {
+	switch {
+	case h.state == searching:
+		h.searchEnded()
+	case h.partial && h.total > 0 && h.frame.header:
+		if h.frame.cut == nil {
+			h.frame.cut = &cut{offset: h.received, code: MissingBytes}
+		}
+		h.finish()
+	case h.partial && h.received > 0:
+		h.conn.report(0, finding(MissingBytes, Warn, -1, "the stream %s ends %d bytes into a frame", h.whence(), h.received))
+	}
+	h.partial = false
+}

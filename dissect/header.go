@@ -1,0 +1,130 @@
+package dissect
+
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// requestHeaderLen is the shortest request header, behind the size: API key, version, correlation id.
+const requestHeaderLen = 8
+
+// parseHeader reads the header of a request whose frame has total bytes, out of as many of them as are there. ok is
+// false when the header is not whole yet.
+func (c *Connection) parseHeader(data []byte, total int) (h Header, api *schema.API, ok bool) {
+	if len(data) < 4+requestHeaderLen {
+		return h, nil, false
+	}
+	h = Header{
+		Known:         true,
+		APIKey:        int16(binary.BigEndian.Uint16(data[4:])),
+		Version:       int16(binary.BigEndian.Uint16(data[6:])),
+		CorrelationID: int32(binary.BigEndian.Uint32(data[8:])),
+		ClientIDNull:  true,
+	}
+	api = c.dissector.catalog.API(h.APIKey)
+	if !hasClientID(api, h) {
+		return h, api, true
+	}
+	// The client id follows with an int16 length in every other header, the flexible ones included.
+	const at = 4 + requestHeaderLen
+	if total < at+2 {
+		return h, api, true
+	}
+	if len(data) < at+2 {
+		return h, api, false
+	}
+	n := int(int16(binary.BigEndian.Uint16(data[at:])))
+	switch {
+	case n < 0 || at+2+n > total:
+		return h, api, true
+	case len(data) < at+2+n:
+		return h, api, false
+	}
+	h.ClientID, h.ClientIDNull = c.intern(data[at+2:at+2+n]), false
+	return h, api, true
+}
+
+// hasClientID is false for the one header without a client id, that of ControlledShutdown v0.
+func hasClientID(api *schema.API, h Header) bool {
+	return api == nil || api.Name != "ControlledShutdown" || h.Version != 0
+}
+
+// A verdict on whether a frame begins somewhere.
+type verdict uint8
+
+const (
+	no verdict = iota
+	undecided // more bytes are needed
+	yes
+)
+
+// maxFirstFrame is how large a frame may be to be believed before another one has confirmed that this is
+// Kafka: the default limit of a broker is 100 MB (socket.request.max.bytes).
+const maxFirstFrame = 105 << 20
+
+// maxClientID is the length up to which a client id is believed while searching.
+const maxClientID = 1024
+
+// requestHeader judges whether a request begins at data[0], by its header alone: a known key, a version not far
+// from the known ones, a client id that is inside the frame and is text.
+func (d *Dissector) requestHeader(data []byte) verdict {
+	if len(data) < 6 {
+		return prefixVerdict(data)
+	}
+	size := int(int32(binary.BigEndian.Uint32(data)))
+	if size < requestHeaderLen || size > maxFirstFrame {
+		return no
+	}
+	api := d.catalog.API(int16(binary.BigEndian.Uint16(data[4:])))
+	if api == nil {
+		return no
+	}
+	if len(data) < 8 {
+		return undecided
+	}
+	h := Header{Version: int16(binary.BigEndian.Uint16(data[6:]))}
+	if h.Version < 0 || h.Version > api.Versions.High+100 {
+		return no
+	}
+	if !hasClientID(api, h) {
+		return yes
+	}
+	const at = 4 + requestHeaderLen
+	if size < at+2-4 {
+		return no
+	}
+	if len(data) < at+2 {
+		return undecided
+	}
+	n := int(int16(binary.BigEndian.Uint16(data[at:])))
+	switch {
+	case n == -1:
+		return yes
+	case n < -1 || n > maxClientID || at+2+n > size+4:
+		return no
+	case len(data) < at+2+n:
+		return undecided
+	case !isText(data[at+2 : at+2+n]):
+		return no
+	}
+	return yes
+}
+
+// prefixVerdict judges the first bytes of a size.
+func prefixVerdict(data []byte) verdict {
+	if len(data) > 0 && data[0] > maxFirstFrame>>24 {
+		return no
+	}
+	return undecided
+}
+
+// isText tells whether bytes can be a name that people give: no control characters.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

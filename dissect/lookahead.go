@@ -1,0 +1,92 @@
+package dissect
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// lookAhead reads out of a request what the dissector itself needs: whether an answer is expected, and how long the broker may take
+// by design.
+func (m *Message) lookAhead(r *request) {
+	if m.plan == nil {
+		return
+	}
+	switch m.Header.APIKey {
+	case keyProduce:
+		acks, ok := m.leading(schema.Acks)
+		r.noAnswer = ok && acks == 0
+	case keyFetch, keyShareFetch:
+		if wait, ok := m.leading(schema.MaxWait); ok {
+			r.maxWait = max(0, wait) * 1e6
+		}
+	}
+}
+
+// leading returns the integer with a role that stands among the first fields of the body, without decoding the message.
+func (m *Message) leading(role schema.Role) (int64, bool) {
+	data := m.data
+	at := 4 + requestHeaderLen + 2 + len(m.Header.ClientID)
+	if m.plan.Header.Flexible {
+		if at >= len(data) || data[at] != 0 {
+			return m.leadingOfTape(role) // tagged fields in the header
+		}
+		at++
+	}
+	for i := 1; i < len(m.plan.Ops); i++ {
+		op := &m.plan.Ops[i]
+		switch {
+		case op.Code < schema.OpString:
+			if at+int(op.Fixed) > len(data) {
+				return 0, false
+			}
+			if op.Role == role {
+				return intValue(op.Code, data[at:at+int(op.Fixed)]), true
+			}
+			at += int(op.Fixed)
+		case op.Code == schema.OpString:
+			n, width := stringLength(op, data[min(at, len(data)):])
+			if width <= 0 {
+				return 0, false
+			}
+			at += width + max(0, n)
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+func stringLength(op *schema.Op, data []byte) (n, width int) {
+	if op.Compact {
+		v, width := uvarint(data)
+		return int(v) - 1, width
+	}
+	if len(data) < 2 {
+		return 0, 0
+	}
+	return int(int16(binary.BigEndian.Uint16(data))), 2
+}
+
+func (m *Message) leadingOfTape(role schema.Role) (int64, bool) {
+	tape := m.Tape()
+	if m.body == 0 {
+		return 0, false
+	}
+	for i := m.body + 1; i < int(tape[m.body].Next); i = int(tape[i].Next) {
+		if n := &tape[i]; n.Kind == ValueNode && n.Op.Role == role {
+			return m.Int(n), true
+		}
+	}
+	return 0, false
+}
+
+// requestName names a request for a reader: "Fetch v17 with correlation id 912".
+func requestName(r *request) string {
+	name := fmt.Sprintf("API %d", r.header.APIKey)
+	if r.api != nil {
+		name = r.api.Name
+	}
+	return fmt.Sprintf("%s v%d with correlation id %d", name, r.header.Version, r.header.CorrelationID)
+}

@@ -1,0 +1,228 @@
+package dissect
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Packets says which packets carried a message. Numbers count from 1 over all packets of the capture.
+type Packets struct {
+	First, Last int64 // lowest and highest
+	Count       int
+	List        []int64 // all of them in stream order, if Needs asks for it
+}
+
+// A Message is one request or response. It and all that it refers to are valid during the call that hands it over.
+type Message struct {
+	Number     int64 // from 1, in the order in which messages were handed on
+	Time       int64 // capture time of the packet that completed it, nanoseconds since the Unix epoch
+	Connection *Connection
+	Packets    Packets
+	Size       int // whole frame in bytes, size prefix included
+	Kind       schema.Kind
+	Header     Header
+	API        *schema.API // nil when the key is unknown or there is none
+	Request    int64       // Response: number of its request, 0 when that is not known
+	Timing     Timing      // Response with a known request
+	Findings   []Finding
+
+	catalog *schema.Catalog
+	plan    *schema.Plan
+	data    []byte // the frame, less the holes
+	holes   []hole
+	cut     *cut // the frame is not whole
+	decoded bool
+	tape    []Node
+	body    int // index of the body's node, 0 when there is none
+	failed  *fault
+	decoder decoder
+}
+
+// A Header is what is certain of a message before its body is decoded.
+type Header struct {
+	Known         bool // there is a Kafka header and, of a response, its request was seen
+	Token         bool // a raw SASL token, which has no header
+	APIKey        int16
+	Version       int16 // of the request, also in its response
+	CorrelationID int32
+	ClientID      string // the request's
+	ClientIDNull  bool
+}
+
+// A cut says that a frame's bytes are missing from some offset on.
+type cut struct {
+	offset int
+	code   Code
+}
+
+// Name is the API's name, "" when it is unknown.
+func (m *Message) Name() string {
+	switch {
+	case m.Header.Token:
+		return "SaslToken"
+	case m.API != nil && m.Header.Known:
+		return m.API.Name
+	}
+	return ""
+}
+
+// Tape returns the message's nodes in preorder, decoding it first if nobody has yet. The leaves tile the frame.
+func (m *Message) Tape() []Node {
+	if !m.decoded {
+		m.decode()
+	}
+	return m.tape
+}
+
+// Body returns the index on the tape of the body's structure, or 0 when the message has none that is known.
+func (m *Message) Body() int {
+	m.Tape()
+	return m.body
+}
+
+// Plan is the layout that the message was decoded by, nil when it is unknown.
+func (m *Message) Plan() *schema.Plan {
+	m.Tape()
+	return m.plan
+}
+
+// A Remainder is the part of a frame that could not be decoded.
+type Remainder struct {
+	Offset, Size int
+	Reason       string
+}
+
+// Undecoded returns what could not be decoded of the message, nil if all was.
+func (m *Message) Undecoded() *Remainder {
+	tape := m.Tape()
+	if m.failed == nil || len(tape) == 0 {
+		return nil
+	}
+	last := &tape[len(tape)-1]
+	return &Remainder{int(last.Offset), int(last.Length), m.failed.reason()}
+}
+
+func (f *fault) reason() string {
+	switch f.code {
+	case MissingBytes:
+		return fmt.Sprintf("%s at offset %d wants %d bytes, %d are there", f.what, f.offset, f.want, f.have)
+	case InvalidLength:
+		if f.want > 0 {
+			return fmt.Sprintf("%s at offset %d says %d, which the %d bytes behind it cannot hold", f.what, f.offset, f.want, f.have)
+		}
+		return fmt.Sprintf("%s at offset %d has an impossible length", f.what, f.offset)
+	}
+	return f.what
+}
+
+// decode fills the tape: size, header, body, and what is left over.
+func (m *Message) decode() {
+	m.decoded = true
+	d := &m.decoder
+	d.reset(m.data, m.holes, m.Size)
+	d.tape, d.findings = m.tape[:0], m.Findings
+	m.body, m.failed = 0, nil
+	d.leaf(SizeNode, nil, min(4, len(m.data)))
+	switch {
+	case m.Header.Token:
+		d.leaf(TokenNode, nil, m.Size-d.pos)
+	case m.plan == nil:
+		m.decodeUnknown(d)
+	default:
+		m.choosePlan()
+		m.decodeBody(d)
+	}
+	m.tape, m.Findings = d.tape, d.findings
+}
+
+// decodeBody decodes header and body along the plan.
+func (m *Message) decodeBody(d *decoder) {
+	status := d.structureOf(m.plan.Header)
+	if status == done {
+		m.body = len(d.tape)
+		status = d.structureOf(m.plan)
+	}
+	if status != done {
+		m.fail(d)
+		return
+	}
+	if left := m.Size - d.pos; left > 0 && m.cut == nil {
+		d.note(finding(TrailingBytes, Warn, d.pos, "%d bytes behind the end of %s v%d", left, m.plan.Message.Name, m.plan.Version))
+		d.leaf(TrailingNode, nil, left)
+	}
+}
+
+// decodeUnknown decodes what is certain of a message of unknown API, version or request.
+func (m *Message) decodeUnknown(d *decoder) {
+	kind, version := schema.Request, int16(0)
+	if m.Kind == schema.Response {
+		kind = schema.Response
+	}
+	d.structureOf(m.catalog.HeaderPlan(kind, version))
+	switch {
+	case !m.Header.Known:
+		m.failed = &fault{code: Undecoded, what: "the request was not seen, so API and version are not known"}
+	case m.API == nil:
+		m.failed = &fault{code: Undecoded, what: fmt.Sprintf("API key %d is unknown", m.Header.APIKey)}
+	default:
+		m.failed = &fault{code: Undecoded, what: fmt.Sprintf("%s v%d is unknown, the newest known is v%d", m.API.Name, m.Header.Version, m.API.Versions.High)}
+	}
+	if m.Size > d.pos {
+		d.leaf(UndecodedNode, nil, m.Size-d.pos)
+	} else {
+		m.failed = nil
+	}
+}
+
+// fail closes the tape where decoding stopped: the rest of the frame becomes one leaf.
+func (m *Message) fail(d *decoder) {
+	f := d.failed
+	m.failed = &f
+	d.closeAll()
+	d.leaf(UndecodedNode, nil, m.Size-d.pos)
+	if m.cut != nil {
+		f.code, f.what = Undecoded, fmt.Sprintf("%s: the bytes from offset %d on are not in the capture", f.what, m.cut.offset)
+		return
+	}
+	d.note(finding(f.code, Error, f.offset, "%s", f.reason()))
+}
+
+// choosePlan takes the version 0 body for an ApiVersions answer that says the request's version is not
+// supported: a broker cannot know the layout of a version that it does not have (KIP-511).
+func (m *Message) choosePlan() {
+	const unsupportedVersion = 35
+	if m.Kind != schema.Response || m.plan.Message.Name != "ApiVersionsResponse" || m.plan.Version == 0 {
+		return
+	}
+	const body = 8 // behind size and correlation id
+	if len(m.data) >= body+2 && binary.BigEndian.Uint16(m.data[body:]) == unsupportedVersion {
+		plan := m.catalog.Plan(m.API.Key, 0, schema.Response)
+		if fits(plan, m.data) {
+			m.plan = plan
+			m.Findings = append(m.Findings, finding(VersionFallback, Info, body,
+				"the broker does not support ApiVersions v%d and answers in v0", m.Header.Version))
+		}
+	}
+}
+
+// fits tells whether a whole frame decodes along a plan without a fault and without a byte left over.
+func fits(plan *schema.Plan, frame []byte) bool {
+	var d decoder
+	d.reset(frame, nil, len(frame))
+	d.leaf(SizeNode, nil, 4)
+	return d.structureOf(plan.Header) == done && d.structureOf(plan) == done && d.pos == len(frame)
+}
+
+// reset prepares the decoder for a whole frame of size bytes, of which data is what there is.
+func (d *decoder) reset(data []byte, holes []hole, size int) {
+	tape, findings := d.tape, d.findings
+	*d = decoder{data: data, holes: holes, limit: size, complete: true, tape: tape[:0], findings: findings[:0]}
+}
+
+// structureOf decodes a header or body from the current position on.
+func (d *decoder) structureOf(plan *schema.Plan) status {
+	d.start(plan, d.pos)
+	return d.run()
+}

@@ -1,0 +1,254 @@
+package dissect
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Where frames begin is not known at first: a connection may carry anything, and a capture may start in
+// the middle of a message. Bytes are held in a window until some position in it is found to begin a frame. A connection
+// whose opening was seen has its first frame at its first byte or it is not Kafka; otherwise every position is looked at.
+
+// maxWindow is how many bytes are held while searching. It is larger than a segment of offloaded reception.
+const maxWindow = 256 << 10
+
+// A window holds the bytes among which the first frame is searched.
+type window struct {
+	data    []byte
+	parts   []part
+	skipped int64 // bytes of the stream before data[0] that were given up
+	tried   int   // no frame begins before data[tried]
+	opened  bool  // data[0] is the first byte of the connection
+	lost    bool  // frames were in step before
+}
+
+// A part is a run of the window that one packet brought.
+type part struct {
+	at           int
+	packet, time int64
+}
+
+func (w *window) clear() {
+	w.skipped += int64(len(w.data))
+	w.data, w.parts, w.tried = w.data[:0], w.parts[:0], 0
+}
+
+// drop gives up the first n bytes.
+func (w *window) drop(n int) {
+	w.data = w.data[:copy(w.data, w.data[n:])]
+	kept := w.parts[:0]
+	for i, p := range w.parts {
+		if i+1 < len(w.parts) && w.parts[i+1].at <= n {
+			continue
+		}
+		p.at = max(0, p.at-n)
+		kept = append(kept, p)
+	}
+	w.parts, w.tried, w.skipped = kept, max(0, w.tried-n), w.skipped+int64(n)
+}
+
+// search adds bytes to the window and looks for a frame.
+func (h *half) search(data []byte, packet, time int64) {
+	w := &h.window
+	if len(w.parts) == 0 && w.skipped == 0 && !w.lost {
+		w.opened = h.conn.stream.Opened
+	}
+	w.parts = append(w.parts, part{len(w.data), packet, time})
+	w.data = append(w.data, data...)
+	h.lookForFrame()
+}
+
+// lookForFrame decides on the window as far as that is possible.
+func (h *half) lookForFrame() {
+	w := &h.window
+	for at := w.tried; at < len(w.data); at++ {
+		v, kind := h.judge(w.data[at:], at == 0 && w.opened)
+		if v == yes {
+			h.found(at, kind)
+			return
+		}
+		if w.opened && v == undecided {
+			break
+		}
+		if w.opened {
+			h.notKafka()
+			return
+		}
+		if at == w.tried && v == no {
+			w.tried++
+		}
+	}
+	if len(w.data) > maxWindow {
+		w.drop(len(w.data) - maxWindow/2)
+	}
+}
+
+// judge tells whether a frame begins at data[0], and of what kind.
+func (h *half) judge(data []byte, first bool) (verdict, schema.Kind) {
+	c := h.conn
+	if c.role == unknownRole || c.kindOf(h.dir) == schema.Request {
+		if v := h.judgeRequest(data, first); v != no {
+			return v, schema.Request
+		}
+	}
+	if c.role == unknownRole || c.kindOf(h.dir) == schema.Response {
+		return h.judgeResponse(data, first), schema.Response
+	}
+	return no, schema.Request
+}
+
+// judgeRequest: the header must be right, and what is there of the body must decode. Where the beginning was not seen,
+// what follows must begin like a request, too.
+func (h *half) judgeRequest(data []byte, first bool) verdict {
+	d := h.conn.dissector
+	v := d.requestHeader(data)
+	if v != yes {
+		if first && isKerberosToken(data) {
+			return yes
+		}
+		return v
+	}
+	total := 4 + int(binary.BigEndian.Uint32(data))
+	plan := d.catalog.Plan(int16(binary.BigEndian.Uint16(data[4:])), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
+	whole := len(data) >= total
+	switch {
+	case first && !whole:
+		return yes
+	case plan == nil && first:
+		return yes
+	case plan == nil:
+		return no
+	case !d.trial.decodes(plan, data[:min(len(data), total)], total, first):
+		return no
+	case !whole:
+		return undecided
+	case first || len(data) == total:
+		return yes
+	}
+	return d.requestHeader(data[total:])
+}
+
+// judgeResponse: it answers an outstanding request and decodes as that answer. Where no request was seen at all, it must
+// decode as some answer, end with the bytes there or be followed by another frame.
+func (h *half) judgeResponse(data []byte, first bool) verdict {
+	if len(data) < 8 {
+		return undecided
+	}
+	size := int32(binary.BigEndian.Uint32(data))
+	if size < 4 || size > maxFirstFrame {
+		return no
+	}
+	c, total := h.conn, 4+int(size)
+	whole := len(data) >= total
+	frame := data[:min(len(data), total)]
+	if at := c.pending.find(correlationID(data)); at >= 0 && c.role == kafkaRole {
+		r := c.pending.items[at]
+		plan := c.dissector.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
+		switch {
+		case first || plan == nil:
+			return yes
+		case c.dissector.trial.answers(plan, frame, total, r.api):
+			return yes
+		}
+		return no
+	}
+	if c.role == kafkaRole && len(c.pending.items) > 0 && c.pending.items[0].header.Token {
+		return yes
+	}
+	if !whole {
+		return undecided
+	}
+	if len(data) > total && !plausibleNext(data[total:]) || !c.dissector.trial.answersAny(c.dissector.catalog, frame) {
+		return no
+	}
+	return yes
+}
+
+// plausibleNext tells whether a frame can begin with these bytes.
+func plausibleNext(data []byte) bool {
+	if len(data) < 4 {
+		return prefixVerdict(data) != no
+	}
+	size := int32(binary.BigEndian.Uint32(data))
+	return size >= 4 && size <= maxFirstFrame
+}
+
+// found goes on in step from a position of the window.
+func (h *half) found(at int, kind schema.Kind) {
+	c, w := h.conn, h.window
+	dir := h.dir
+	if kind == schema.Response {
+		dir = dir.Other()
+	}
+	if c.role != kafkaRole {
+		c.setClient(dir, kafkaRole)
+	}
+	if kind == schema.Request && c.dissector.requestHeader(w.data[at:]) != yes {
+		c.rawTokens = true
+	}
+	h.state, h.window = inStep, window{}
+	skipped := w.skipped + int64(at)
+	switch {
+	case w.lost:
+		c.report(0, finding(Resynchronised, Info, -1, "%d bytes %s were passed over; messages go on behind them", skipped, h.whence()))
+	case skipped > 0:
+		c.report(0, finding(MidStream, Info, -1, "the capture starts inside the connection; %d bytes %s were passed over before the first whole message", skipped, h.whence()))
+	}
+	h.replay(w, at)
+	if h.state == inStep {
+		c.halves[h.dir.Other()].searchAgain()
+	}
+}
+
+// replay hands the bytes of a window on, each part with its packet.
+func (h *half) replay(w window, at int) {
+	for i, p := range w.parts {
+		end := len(w.data)
+		if i+1 < len(w.parts) {
+			end = w.parts[i+1].at
+		}
+		if from := max(p.at, at); from < end {
+			h.bytes(w.data[from:end], p.packet, p.time)
+		}
+	}
+}
+
+// searchAgain looks at the window once more when the other direction has learned something.
+func (h *half) searchAgain() {
+	if h.state == searching && len(h.window.data) > 0 {
+		h.window.tried = 0
+		h.lookForFrame()
+	}
+}
+
+// notKafka gives up a direction that does not begin with a Kafka message.
+func (h *half) notKafka() {
+	h.state = foreign
+	h.conn.foreign(h, h.window.data)
+	h.window = window{}
+}
+
+// searchEnded is called when no frame was found up to the end.
+func (h *half) searchEnded() {
+	if h.conn.Kafka() && len(h.window.data) > 0 {
+		h.conn.report(0, finding(NotKafka, Warn, -1, "%d bytes %s are no Kafka messages", h.window.skipped+int64(len(h.window.data)), h.whence()))
+	} else if len(h.window.data) > 0 {
+		h.conn.foreign(h, h.window.data)
+	}
+}
+
+// kerberosOID is the DER encoding of the mechanism's object identifier (RFC 4121): 1.2.840.113554.1.2.2.
+var kerberosOID = []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02}
+
+// isKerberosToken tells whether a size and a GSS-API token begin (RFC 2743, section 3.1): old clients send it without any
+// Kafka request before it.
+func isKerberosToken(data []byte) bool {
+	const applicationTag = 0x60
+	if len(data) < 24 || data[4] != applicationTag {
+		return false
+	}
+	size := binary.BigEndian.Uint32(data)
+	return size <= 1<<16 && bytes.Contains(data[5:24], kerberosOID)
+}

@@ -1,0 +1,54 @@
+package dissect
+
+import "github.com/kdissect/kdissect/schema"
+
+// A trial decodes bytes to see whether they are what they seem. Its decoder is used again and again.
+type trial struct{ decoder decoder }
+
+// decodes tells whether the bytes of a request that are there decode along a plan. Surplus bytes are accepted in the
+// first frame of a connection only: some clients send them.
+func (t *trial) decodes(plan *schema.Plan, data []byte, total int, surplus bool) bool {
+	d := &t.decoder
+	switch t.run(plan, data, total) {
+	case done:
+		return d.pos == total || surplus
+	case needMore:
+		return true
+	}
+	return surplus
+}
+
+// answers tells whether the bytes of a response that are there decode along a plan to its end, or for an ApiVersions answer along
+// that of version 0.
+func (t *trial) answers(plan *schema.Plan, data []byte, total int, api *schema.API) bool {
+	s := t.run(plan, data, total)
+	if s == needMore || s == done && t.decoder.pos == total {
+		return true
+	}
+	return api.Name == "ApiVersions"
+}
+
+// run decodes header and body of a frame as far as its bytes are there.
+func (t *trial) run(plan *schema.Plan, data []byte, total int) status {
+	d := &t.decoder
+	d.reset(data, nil, total)
+	d.complete = len(data) == total
+	d.leaf(SizeNode, nil, 4)
+	if s := d.structureOf(plan.Header); s != done {
+		return s
+	}
+	return d.structureOf(plan)
+}
+
+// answersAny tells whether a whole frame is an answer of some API and version.
+func (t *trial) answersAny(catalog *schema.Catalog, frame []byte) bool {
+	for api := range catalog.APIs {
+		for v := api.Versions.Low; v <= api.Versions.High; v++ {
+			plan := catalog.Plan(api.Key, v, schema.Response)
+			if plan != nil && t.run(plan, frame, len(frame)) == done && t.decoder.pos == len(frame) && len(t.decoder.findings) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package dissect
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Bytes returns the bytes of a leaf's value, without its own length in front. They are part of
+// the frame and valid as long as the message is. Of a records field that was passed over only the part in front of the
+// first hole is there.
+func (m *Message) Bytes(n *Node) []byte {
+	return m.slice(int(n.Offset)+int(n.Prefix), int(n.Length)-int(n.Prefix))
+}
+
+// Raw returns the bytes of a node, with its own length in front.
+func (m *Message) Raw(n *Node) []byte { return m.slice(int(n.Offset), int(n.Length)) }
+
+// slice returns n bytes of the frame from an offset on, or as many of them as are there.
+func (m *Message) slice(offset, n int) []byte {
+	at := offset
+	for _, h := range m.holes {
+		switch {
+		case h.offset+h.length <= offset:
+			at -= h.length
+		case h.offset <= offset:
+			return nil
+		case h.offset < offset+n:
+			n = h.offset - offset
+		}
+	}
+	if at >= len(m.data) {
+		return nil
+	}
+	return m.data[at:min(at+n, len(m.data))]
+}
+
+// Int returns the value of an integer or bool leaf.
+func (m *Message) Int(n *Node) int64 { return intValue(n.Op.Code, m.Bytes(n)) }
+
+// Element returns the bytes of the i-th element of an ElementsNode.
+func (m *Message) Element(n *Node, i int) []byte {
+	return m.slice(int(n.Offset)+i*int(n.Op.Fixed), int(n.Op.Fixed))
+}
+
+// ElementInt returns the i-th element of an ElementsNode of integers.
+func (m *Message) ElementInt(n *Node, i int) int64 { return intValue(n.Op.Code, m.Element(n, i)) }
+
+func intValue(code schema.OpCode, b []byte) int64 {
+	switch code {
+	case schema.OpBool, schema.OpInt8:
+		return int64(int8(b[0]))
+	case schema.OpInt16:
+		return int64(int16(binary.BigEndian.Uint16(b)))
+	case schema.OpUint16:
+		return int64(binary.BigEndian.Uint16(b))
+	case schema.OpInt32:
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	case schema.OpUint32:
+		return int64(binary.BigEndian.Uint32(b))
+	case schema.OpInt64:
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+// Float returns the value of a float64 leaf.
+func (m *Message) Float(n *Node) float64 {
+	return math.Float64frombits(binary.BigEndian.Uint64(m.Bytes(n)))
+}
