@@ -83,20 +83,20 @@ func (c *Connection) endReport() {
 
 // A request is a request that waits for its answer.
 type request struct {
-	header    Header
-	api       *schema.API
-	number    int64 // of its message, 0 while its frame is not whole
-	start     int64 // capture time of its first and last packet
-	end       int64
-	packets   Packets
-	size      int
-	data      []byte // its frame, if Needs asks for exchanges; owned
-	holes     []hole
-	cut       *cut
-	findings  []Finding
-	maxWait   int64 // how long the broker may wait by design, nanoseconds
-	noAnswer  bool  // Produce with acks=0
-	whole     bool // its frame is whole and its message was handed over
+	header   Header
+	api      *schema.API
+	number   int64 // of its message, 0 while its frame is not whole
+	start    int64 // capture time of its first and last packet
+	end      int64
+	packets  Packets
+	size     int
+	data     []byte // its frame, if Needs asks for exchanges; owned
+	holes    []hole
+	cut      *cut
+	findings []Finding
+	maxWait  int64 // how long the broker may wait by design, nanoseconds
+	noAnswer bool  // Produce with acks=0
+	whole    bool  // its frame is whole and its message was handed over
 }
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.

@@ -22,9 +22,9 @@ const maxNodes = 4 << 20
 // passed over (holes); skipped is how many bytes were passed over before pos.
 type decoder struct {
 	data     []byte
-	skipped  int // bytes of the frame before pos that data lacks
-	pos      int // offset in the frame of the next byte to decode
-	limit    int // offset in the frame at which the innermost tagged field or the frame ends
+	skipped  int  // bytes of the frame before pos that data lacks
+	pos      int  // offset in the frame of the next byte to decode
+	limit    int  // offset in the frame at which the innermost tagged field or the frame ends
 	complete bool // every byte of the frame that will ever come is in data
 
 	ops      []schema.Op
@@ -46,12 +46,12 @@ type hole struct{ offset, length int }
 
 // A level is a group that is being decoded.
 type level struct {
-	node  int32 // index of the group's node
-	op    int32 // index of its Op
-	next  int32 // StructNode: index of the Op of the next field
+	node  int32  // index of the group's node
+	op    int32  // index of its Op
+	next  int32  // StructNode: index of the Op of the next field
 	left  uint32 // ArrayNode, TagsNode: elements or tagged fields still to come
-	outer int   // TagNode: the limit outside the tagged field
-	last  int64 // TagsNode: the tag before, -1 at first
+	outer int    // TagNode: the limit outside the tagged field
+	last  int64  // TagsNode: the tag before, -1 at first
 }
 
 // A fault is why decoding stopped.

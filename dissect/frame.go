@@ -17,7 +17,7 @@ type half struct {
 	conn  *Connection
 	dir   reassembly.Direction
 	state halfState
-	seen  bool // some byte came
+	seen  bool  // some byte came
 	first int64 // packets of the first and last byte, while nothing was found
 
 	// searching for the first frame
@@ -43,14 +43,14 @@ const (
 
 // A frame is what is known of a frame besides its bytes.
 type frame struct {
-	packets Packets
-	latest  int64    // the packet that brought its latest bytes
-	start   int64    // capture time of its first packet
-	end     int64    // capture time of its highest packet
-	cut     *cut     // bytes are missing
-	request *request // registered with the connection when its header came: what it is, or what it answers
-	header  bool     // the header was looked at
-	holes   []hole
+	packets  Packets
+	latest   int64    // the packet that brought its latest bytes
+	start    int64    // capture time of its first packet
+	end      int64    // capture time of its highest packet
+	cut      *cut     // bytes are missing
+	request  *request // registered with the connection when its header came: what it is, or what it answers
+	header   bool     // the header was looked at
+	holes    []hole
 	findings []Finding // what was noticed before the frame was whole
 }
 

@@ -54,8 +54,8 @@ func hasClientID(api *schema.API, h Header) bool {
 type verdict uint8
 
 const (
-	no verdict = iota
-	undecided // more bytes are needed
+	no        verdict = iota
+	undecided         // more bytes are needed
 	yes
 )
 
