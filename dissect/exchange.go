@@ -56,7 +56,7 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 // identify reads the header of a frame that came whole. It returns nil when the frame is no request.
 func (c *Connection) identify(h *half, data []byte, size int) *request {
 	if c.rawTokens {
-		if c.dissector.requestHeader(data) != yes {
+		if c.dissector.requestHeader(data) != yes || !plainClientID(data) {
 			r := c.pending.push()
 			r.header.Token = true
 			return r

@@ -67,7 +67,7 @@ const maxFirstFrame = 105 << 20
 const maxClientID = 1024
 
 // requestHeader judges whether a request begins at data[0], by its header alone: a known key, a version not far
-// from the known ones, a client id that is inside the frame and is text.
+// from the known ones, a client id that is inside the frame.
 func (d *Dissector) requestHeader(data []byte) verdict {
 	if len(data) < 6 {
 		return prefixVerdict(data)
@@ -105,10 +105,24 @@ func (d *Dissector) requestHeader(data []byte) verdict {
 		return no
 	case len(data) < at+2+n:
 		return undecided
-	case !isText(data[at+2 : at+2+n]):
-		return no
 	}
 	return yes
+}
+
+// plainClientID tells whether the client id of a request whose header is there has no control characters, which is
+// how people name their clients.
+func plainClientID(data []byte) bool {
+	const at = 4 + requestHeaderLen
+	if len(data) < at+2 {
+		return true
+	}
+	n := max(0, int(int16(binary.BigEndian.Uint16(data[at:]))))
+	for _, c := range data[at+2 : min(at+2+n, len(data))] {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // prefixVerdict judges the first bytes of a size.
@@ -117,14 +131,4 @@ func prefixVerdict(data []byte) verdict {
 		return no
 	}
 	return undecided
-}
-
-// isText tells whether bytes can be a name that people give: no control characters.
-func isText(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

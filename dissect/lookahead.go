@@ -42,7 +42,7 @@ func (m *Message) leading(role schema.Role) (int64, bool) {
 				return 0, false
 			}
 			if op.Role == role {
-				return intValue(op.Code, data[at:at+int(op.Fixed)]), true
+				return Int(op.Code, data[at:at+int(op.Fixed)]), true
 			}
 			at += int(op.Fixed)
 		case op.Code == schema.OpString:

@@ -99,7 +99,8 @@ func (h *half) judge(data []byte, first bool) (verdict, schema.Kind) {
 	return no, schema.Request
 }
 
-// judgeRequest: the header must be right, and what is there of the body must decode. Where the beginning was not seen,
+// judgeRequest: the header must be right, and what is there of the body must decode; the first frame of a connection may be
+// broken behind a header that looks right. Where the beginning was not seen,
 // what follows must begin like a request, too.
 func (h *half) judgeRequest(data []byte, first bool) verdict {
 	d := h.conn.dissector
@@ -113,14 +114,13 @@ func (h *half) judgeRequest(data []byte, first bool) verdict {
 	total := 4 + int(binary.BigEndian.Uint32(data))
 	plan := d.catalog.Plan(int16(binary.BigEndian.Uint16(data[4:])), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
 	whole := len(data) >= total
+	plain := plainClientID(data)
 	switch {
-	case first && !whole:
+	case first && plain && (!whole || plan == nil):
 		return yes
-	case plan == nil && first:
-		return yes
-	case plan == nil:
+	case plan == nil || !whole && !plain:
 		return no
-	case !d.trial.decodes(plan, data[:min(len(data), total)], total, first):
+	case !d.trial.decodes(plan, data[:min(len(data), total)], total, first && plain):
 		return no
 	case !whole:
 		return undecided

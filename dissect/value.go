@@ -37,7 +37,7 @@ func (m *Message) slice(offset, n int) []byte {
 }
 
 // Int returns the value of an integer or bool leaf.
-func (m *Message) Int(n *Node) int64 { return intValue(n.Op.Code, m.Bytes(n)) }
+func (m *Message) Int(n *Node) int64 { return Int(n.Op.Code, m.Bytes(n)) }
 
 // Element returns the bytes of the i-th element of an ElementsNode.
 func (m *Message) Element(n *Node, i int) []byte {
@@ -45,9 +45,10 @@ func (m *Message) Element(n *Node, i int) []byte {
 }
 
 // ElementInt returns the i-th element of an ElementsNode of integers.
-func (m *Message) ElementInt(n *Node, i int) int64 { return intValue(n.Op.Code, m.Element(n, i)) }
+func (m *Message) ElementInt(n *Node, i int) int64 { return Int(n.Op.Code, m.Element(n, i)) }
 
-func intValue(code schema.OpCode, b []byte) int64 {
+// Int returns the value of an integer or bool out of its bytes.
+func Int(code schema.OpCode, b []byte) int64 {
 	switch code {
 	case schema.OpBool, schema.OpInt8:
 		return int64(int8(b[0]))
@@ -65,7 +66,5 @@ func intValue(code schema.OpCode, b []byte) int64 {
 	return 0
 }
 
-// Float returns the value of a float64 leaf.
-func (m *Message) Float(n *Node) float64 {
-	return math.Float64frombits(binary.BigEndian.Uint64(m.Bytes(n)))
-}
+// Float returns the value of a float64 out of its bytes.
+func Float(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }

@@ -1,0 +1,344 @@
+package render
+
+import (
+	"encoding/base64"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// JSON writes one object a line: a message, or findings that belong to no message.
+type JSON struct {
+	sink
+	options Options
+	path    []byte
+}
+
+// NewJSON returns the format "json".
+func NewJSON(w io.Writer, o Options) *JSON { return &JSON{sink: sink{w: w}, options: o} }
+
+// Needs implements Format.
+func (j *JSON) Needs() dissect.Needs {
+	needs := dissect.NeedMessages
+	if j.options.Packets {
+		needs |= dissect.NeedPackets
+	}
+	return needs
+}
+
+// Message implements dissect.Output.
+func (j *JSON) Message(m *dissect.Message) {
+	b := append(j.buf, `{"kind":"message","v":1,"number":`...)
+	b = strconv.AppendInt(b, m.Number, 10)
+	b = append(b, `,"time":"`...)
+	b = appendTime(b, m.Time)
+	b = append(b, '"')
+	b = appendConnection(b, m.Connection)
+	b = j.appendPackets(b, &m.Packets)
+	b = append(b, `,"size":`...)
+	b = strconv.AppendInt(b, int64(m.Size), 10)
+	b = appendHeader(b, m)
+	b = j.appendBody(b, m)
+	b = appendTiming(b, m)
+	if j.options.Layout {
+		b = j.appendLayout(b, m)
+	}
+	b = appendFindings(b, m.Findings)
+	j.buf = append(b, '}', '\n')
+	j.written()
+}
+
+// Exchange implements dissect.Output.
+func (j *JSON) Exchange(*dissect.Exchange) {}
+
+// Report implements dissect.Output.
+func (j *JSON) Report(r *dissect.Report) {
+	b := append(j.buf, `{"kind":"finding","v":1`...)
+	if r.Connection != nil {
+		b = appendConnection(b, r.Connection)
+	} else {
+		b = append(b, `,"capture":`...)
+		b = appendString(b, j.options.File)
+	}
+	if r.Message > 0 {
+		b = append(b, `,"message":`...)
+		b = strconv.AppendInt(b, r.Message, 10)
+	}
+	b = appendFindings(b, r.Findings)
+	j.buf = append(b, '}', '\n')
+	j.written()
+}
+
+// appendTime appends a time in UTC with nine decimals.
+func appendTime(b []byte, ns int64) []byte {
+	return time.Unix(0, ns).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
+}
+
+func appendConnection(b []byte, c *dissect.Connection) []byte {
+	b = append(b, `,"connection":{"id":`...)
+	b = strconv.AppendInt(b, int64(c.ID), 10)
+	b = append(b, `,"client":"`...)
+	b = c.Client.AppendTo(b)
+	b = append(b, `","server":"`...)
+	b = c.Server.AppendTo(b)
+	return append(b, '"', '}')
+}
+
+func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
+	b = append(b, `,"packets":{"first":`...)
+	b = strconv.AppendInt(b, p.First, 10)
+	b = append(b, `,"last":`...)
+	b = strconv.AppendInt(b, p.Last, 10)
+	b = append(b, `,"count":`...)
+	b = strconv.AppendInt(b, int64(p.Count), 10)
+	if j.options.Packets {
+		b = append(b, `,"list":[`...)
+		for i, n := range p.List {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, n, 10)
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func appendHeader(b []byte, m *dissect.Message) []byte {
+	h := &m.Header
+	b = append(b, `,"header":{"type":"`...)
+	if m.Kind == schema.Request {
+		b = append(b, `REQUEST`...)
+	} else {
+		b = append(b, `RESPONSE`...)
+	}
+	b = append(b, `","apiKey":`...)
+	known := h.Known && !h.Token
+	b = appendIntOrNull(b, int64(h.APIKey), known)
+	b = append(b, `,"apiName":`...)
+	if name := m.Name(); name != "" {
+		b = appendString(b, name)
+	} else {
+		b = append(b, `null`...)
+	}
+	b = append(b, `,"apiVersion":`...)
+	b = appendIntOrNull(b, int64(h.Version), known)
+	b = append(b, `,"correlationId":`...)
+	b = appendIntOrNull(b, int64(h.CorrelationID), !h.Token)
+	b = append(b, `,"clientId":`...)
+	if known && !h.ClientIDNull {
+		b = appendString(b, h.ClientID)
+	} else {
+		b = append(b, `null`...)
+	}
+	return append(b, '}')
+}
+
+func appendIntOrNull(b []byte, n int64, known bool) []byte {
+	if !known {
+		return append(b, `null`...)
+	}
+	return strconv.AppendInt(b, n, 10)
+}
+
+// appendBody appends the payload and what stands beside it.
+func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
+	b = append(b, `,"payload":`...)
+	if m.Secret() && !j.options.ShowSecrets {
+		return append(b, `null,"payloadWithheld":"credential-bearing API"`...)
+	}
+	tape := m.Tape()
+	switch {
+	case m.Header.Token:
+		b = append(b, `{"token":`...)
+		b = appendBase64(b, m.Raw(&tape[1]))
+		b = append(b, '}')
+	case m.Body() == 0:
+		b = append(b, `null`...)
+	default:
+		b = j.appendValue(b, m, tape, m.Body())
+	}
+	b = appendFacts(b, m)
+	b = j.appendUnknownTags(b, m)
+	return appendUndecoded(b, m)
+}
+
+// appendValue appends the value of the node at an index of the tape, in the form of Kafka's own JSON.
+func (j *JSON) appendValue(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
+	n := &tape[at]
+	if n.Null {
+		return append(b, `null`...)
+	}
+	switch n.Kind {
+	case dissect.StructNode:
+		b = append(b, '{')
+		b, _ = j.appendFields(b, m, tape, at, true)
+		return append(b, '}')
+	case dissect.ArrayNode:
+		return j.appendArray(b, m, tape, at)
+	}
+	return appendPrimitive(b, n.Op.Code, m.Bytes(n))
+}
+
+// appendFields appends the fields of a structure, or of its tagged fields section, separated by commas.
+func (j *JSON) appendFields(b []byte, m *dissect.Message, tape []dissect.Node, at int, first bool) ([]byte, bool) {
+	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
+		n := &tape[i]
+		value := i
+		switch n.Kind {
+		case dissect.TagsNode:
+			b, first = j.appendFields(b, m, tape, i, first)
+			continue
+		case dissect.TagNode:
+			if value = i + 2; n.Op == nil || n.Hidden || value >= int(n.Next) {
+				continue
+			}
+		case dissect.StructNode, dissect.ArrayNode, dissect.ValueNode:
+		default:
+			continue // a presence byte, a count, undecoded bytes
+		}
+		if tape[value].Op == nil {
+			continue // a tagged field whose value could not be decoded
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = j.appendField(b, m, tape, value)
+	}
+	return b, first
+}
+
+// appendField appends one field with its name. Records are shown by their size, as Kafka's JSON does.
+func (j *JSON) appendField(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
+	n := &tape[at]
+	b = append(b, '"')
+	b = append(b, n.Op.JSON...)
+	if n.Op.Code == schema.OpRecords && !n.Null {
+		b = append(b, `SizeInBytes":`...)
+		return strconv.AppendInt(b, int64(n.Length)-int64(n.Prefix), 10)
+	}
+	b = append(b, '"', ':')
+	return j.appendValue(b, m, tape, at)
+}
+
+func (j *JSON) appendArray(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
+	b = append(b, '[')
+	first := true
+	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
+		n := &tape[i]
+		switch n.Kind {
+		case dissect.LengthNode, dissect.UndecodedNode:
+			continue
+		case dissect.ElementsNode:
+			b = appendElements(b, m, n)
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = j.appendValue(b, m, tape, i)
+	}
+	return append(b, ']')
+}
+
+func appendElements(b []byte, m *dissect.Message, n *dissect.Node) []byte {
+	width := int(n.Op.Fixed)
+	all := m.Raw(n)
+	for i := 0; (i+1)*width <= len(all); i++ {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendPrimitive(b, n.Op.Code, all[i*width:(i+1)*width])
+	}
+	return b
+}
+
+// appendPrimitive appends a value that is not null.
+func appendPrimitive(b []byte, code schema.OpCode, value []byte) []byte {
+	switch code {
+	case schema.OpBool:
+		return strconv.AppendBool(b, value[0] != 0)
+	case schema.OpString:
+		return appendString(b, value)
+	case schema.OpBytes, schema.OpRecords:
+		return appendBase64(b, value)
+	case schema.OpUUID:
+		b = append(b, '"')
+		b = base64.RawURLEncoding.AppendEncode(b, value)
+		return append(b, '"')
+	case schema.OpFloat64:
+		return appendFloat(b, dissect.Float(value))
+	}
+	return strconv.AppendInt(b, dissect.Int(code, value), 10)
+}
+
+func appendBase64(b, value []byte) []byte {
+	b = append(b, '"')
+	b = base64.StdEncoding.AppendEncode(b, value)
+	return append(b, '"')
+}
+
+// appendUndecoded says what is left of a frame that does not decode to its end.
+func appendUndecoded(b []byte, m *dissect.Message) []byte {
+	rest := m.Undecoded()
+	if rest == nil {
+		return b
+	}
+	b = append(b, `,"undecoded":{"offset":`...)
+	b = strconv.AppendInt(b, int64(rest.Offset), 10)
+	b = append(b, `,"size":`...)
+	b = strconv.AppendInt(b, int64(rest.Size), 10)
+	b = append(b, `,"reason":`...)
+	b = appendString(b, rest.Reason)
+	return append(b, '}')
+}
+
+// appendTiming appends what is known of an answer's time, in milliseconds.
+func appendTiming(b []byte, m *dissect.Message) []byte {
+	if m.Request == 0 {
+		return b
+	}
+	t := &m.Timing
+	for _, part := range [...]struct {
+		name string
+		ns   int64
+	}{{"latencyMs", t.Latency}, {"queuedMs", t.Queued}, {"serviceMs", t.Service}, {"transferMs", t.Transfer}, {"excessMs", t.Excess}} {
+		b = append(b, ',', '"')
+		b = append(b, part.name...)
+		b = append(b, '"', ':')
+		b = appendMillis(b, part.ns)
+	}
+	b = append(b, `,"request":`...)
+	return strconv.AppendInt(b, m.Request, 10)
+}
+
+func appendFindings(b []byte, findings []dissect.Finding) []byte {
+	if len(findings) == 0 {
+		return b
+	}
+	b = append(b, `,"findings":[`...)
+	for i := range findings {
+		f := &findings[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"code":"`...)
+		b = append(b, f.Code...)
+		b = append(b, `","severity":"`...)
+		b = append(b, f.Severity.String()...)
+		b = append(b, '"')
+		if f.Offset >= 0 {
+			b = append(b, `,"offset":`...)
+			b = strconv.AppendInt(b, int64(f.Offset), 10)
+		}
+		b = append(b, `,"text":`...)
+		b = appendString(b, f.Text)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}

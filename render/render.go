@@ -1,0 +1,63 @@
+package render
+
+import (
+	"io"
+
+	"github.com/kdissect/kdissect/dissect"
+)
+
+// Options says how an output is written. Each format uses those that concern it.
+type Options struct {
+	Color       bool        // ANSI colours
+	Full        bool        // tree: every node, nothing cut
+	Hex         bool        // tree: the bytes as well, 16 a row
+	Layout      bool        // json: the leaves with their offsets
+	Records     RecordsMode // how records fields are shown
+	Packets     bool        // json: the numbers of all packets of a message
+	ShowSecrets bool        // bodies that carry credentials are printed
+	Aligned     bool        // summary: columns aligned for a terminal, not tab-separated
+	File        string      // json: name of the capture, for findings of the whole capture
+}
+
+// A RecordsMode says how much of records fields is shown.
+type RecordsMode uint8
+
+const (
+	RecordsSize RecordsMode = iota // their size
+	RecordsNone                    // nothing
+)
+
+// A Format writes what was dissected. Errors of the writer stick and are returned by Flush.
+type Format interface {
+	dissect.Output
+	// Needs says what the dissector has to provide.
+	Needs() dissect.Needs
+	// Flush writes what is buffered.
+	Flush() error
+}
+
+// A sink buffers output. Its error sticks: after it, nothing is written any more.
+type sink struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+// flushSize is when buffered output is written.
+const flushSize = 64 << 10
+
+// written is called behind each complete piece of output.
+func (s *sink) written() {
+	if len(s.buf) >= flushSize {
+		s.Flush()
+	}
+}
+
+// Flush writes what is buffered.
+func (s *sink) Flush() error {
+	if s.err == nil && len(s.buf) > 0 {
+		_, s.err = s.w.Write(s.buf)
+	}
+	s.buf = s.buf[:0]
+	return s.err
+}
