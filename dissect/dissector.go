@@ -128,3 +128,8 @@ func (d *Dissector) connection(sc *reassembly.Connection) *Connection {
 	d.Counts.Connections++
 	return c
 }
+
+// Report hands over a finding about the whole capture, such as damage that the source met.
+func (d *Dissector) Report(f Finding) {
+	d.out.Report(&Report{Findings: []Finding{f}})
+}

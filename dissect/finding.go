@@ -6,6 +6,9 @@ import "fmt"
 type Code string
 
 const (
+	TruncatedFile       Code = "truncated-file"
+	DamagedBlock        Code = "damaged-block"
+	UnsupportedLinkType Code = "unsupported-link-type"
 	Gapped              Code = "gap"
 	MidStream           Code = "mid-stream"
 	OneDirection        Code = "one-direction"

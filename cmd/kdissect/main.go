@@ -1,32 +1,50 @@
+// Command kdissect reads Kafka off the wire: see the README, or kdissect --help.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"io"
-	"errors"
+	"os/signal"
+	"syscall"
+)
 
-	"github.com/kdissect/kdissect/dissect"
-	"github.com/kdissect/kdissect/pcaps"
-	"github.com/kdissect/kdissect/reassembly"
-	"github.com/kdissect/kdissect/render"
-	"github.com/kdissect/kdissect/schema"
+// Exit statuses.
+const (
+	statusOK      = 0
+	statusDamaged = 1 // the input was damaged; what could be read was shown
+	statusUsage   = 2 // wrong use, or nothing could be opened
 )
 
 func main() {
-	src, err := pcaps.Open(os.Args[len(os.Args)-1])
-	if err != nil { fmt.Fprintln(os.Stderr, err); os.Exit(2) }
-	out := render.NewJSON(os.Stdout, render.Options{Layout: true, ShowSecrets: true})
-	d := dissect.New(schema.Embedded(), out.Needs(), out)
-	a := reassembly.New(d)
-	var b pcaps.Batch
-	for {
-		err := src.Next(&b)
-		if errors.Is(err, io.EOF) { break }
-		if err != nil { fmt.Fprintln(os.Stderr, err); break }
-		for i := range b.Packets { if err := a.Packet(&b.Packets[i]); err != nil { fmt.Fprintln(os.Stderr, err) } }
-		b.Release()
-	}
-	a.Close()
-	out.Flush()
+	// A closed pipe is success (head got its lines), not a signal.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(run(os.Args[1:]))
 }
+
+// run runs the command line and returns the exit status.
+func run(args []string) int {
+	cmd := newRoot()
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	var status statusError
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE):
+		return statusOK
+	case errors.As(err, &status):
+		if status.err != nil {
+			fmt.Fprintln(os.Stderr, "kdissect:", status.err)
+		}
+		return status.status
+	}
+	fmt.Fprintln(os.Stderr, "kdissect:", err)
+	return statusUsage
+}
+
+// A statusError ends the program with a status; err is nil when everything has been said.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", e.status) }

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+const rootHelp = `kdissect reads Kafka off the wire: a capture file in, every request and response out, as an
+annotated tree with byte offsets, a line, or JSON. There is nothing to configure: file formats, ports, API
+versions and the pairing of requests with responses are found in the capture.`
+
+const rootExamples = `  kdissect capture.pcap                    every message as a tree
+  kdissect -o summary capture.pcapng       a line for each request and its response
+  kdissect -o json capture.pcap | jq .     for programs
+  tcpdump -U -w - port 9092 | kdissect -   from a pipe, as the packets come`
+
+// newRoot returns the command line. The root command is read: kdissect FILE is kdissect read FILE.
+func newRoot() *cobra.Command {
+	root := newRead()
+	root.Use = "kdissect [flags] FILE"
+	root.Short = "Read Kafka off the wire"
+	root.Long = rootHelp
+	root.Example = rootExamples
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.AddCommand(newRead())
+	return root
+}

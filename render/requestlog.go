@@ -1,0 +1,120 @@
+package render
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/kdissect/kdissect/dissect"
+)
+
+// RequestLog writes one object a line for each exchange that has a Kafka header, when it is complete, in the shape of the lines that a
+// broker's kafka.request.logger writes. Findings go to another writer.
+type RequestLog struct {
+	sink
+	json     JSON
+	findings sink
+	names    map[string]string // API names in the broker's spelling
+}
+
+// NewRequestLog returns the format "requestlog"; findings are written to log.
+func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
+	return &RequestLog{sink: sink{w: w}, json: JSON{options: o}, findings: sink{w: log}, names: map[string]string{}}
+}
+
+// Needs implements Format.
+func (l *RequestLog) Needs() dissect.Needs { return dissect.NeedExchanges }
+
+// Message implements dissect.Output.
+func (l *RequestLog) Message(*dissect.Message) {}
+
+// Report implements dissect.Output.
+func (l *RequestLog) Report(r *dissect.Report) {
+	l.findings.buf = appendReport(l.findings.buf, r)
+	l.findings.written()
+}
+
+// Exchange implements dissect.Output.
+func (l *RequestLog) Exchange(x *dissect.Exchange) {
+	h := &x.Request.Header
+	if h.Token {
+		return
+	}
+	b := append(l.buf, `{"requestHeader":{"requestApiKey":`...)
+	b = strconv.AppendInt(b, int64(h.APIKey), 10)
+	b = append(b, `,"requestApiVersion":`...)
+	b = strconv.AppendInt(b, int64(h.Version), 10)
+	b = append(b, `,"correlationId":`...)
+	b = strconv.AppendInt(b, int64(h.CorrelationID), 10)
+	b = append(b, `,"clientId":`...)
+	if h.ClientIDNull {
+		b = append(b, `null`...)
+	} else {
+		b = appendString(b, h.ClientID)
+	}
+	if name := x.Request.Name(); name != "" {
+		b = append(b, `,"requestApiKeyName":"`...)
+		b = append(b, l.brokerName(name)...)
+		b = append(b, '"')
+	}
+	b = append(b, '}')
+	b = l.appendPayload(b, `,"request`, x.Request)
+	b = l.appendPayload(b, `,"response`, x.Response)
+	b = append(b, `,"connection":"`...)
+	c := x.Request.Connection
+	b = c.Server.AppendTo(b)
+	b = append(b, '-')
+	b = c.Client.AppendTo(b)
+	b = append(b, '-')
+	b = strconv.AppendInt(b, int64(c.ID), 10)
+	b = append(b, '"')
+	if x.Response != nil {
+		b = append(b, `,"totalTimeMs":`...)
+		b = appendMillis(b, x.Response.Timing.Latency)
+	}
+	l.buf = append(b, '}', '\n')
+	l.written()
+	l.note(x.Request)
+	if x.Response != nil {
+		l.note(x.Response)
+	}
+}
+
+// appendPayload appends a body under the name that b's caller has begun.
+func (l *RequestLog) appendPayload(b []byte, name string, m *dissect.Message) []byte {
+	b = append(b, name...)
+	switch {
+	case m == nil || m.Secret() && !l.json.options.ShowSecrets || m.Body() == 0:
+		return append(b, `":null`...)
+	}
+	b = append(b, '"', ':')
+	return l.json.appendValue(b, m, m.Tape(), m.Body())
+}
+
+func (l *RequestLog) note(m *dissect.Message) {
+	if len(m.Findings) > 0 {
+		l.findings.buf = appendReport(l.findings.buf, &dissect.Report{Connection: m.Connection, Message: m.Number, Findings: m.Findings})
+		l.findings.written()
+	}
+}
+
+// Flush implements Format.
+func (l *RequestLog) Flush() error {
+	l.findings.Flush()
+	return l.sink.Flush()
+}
+
+// brokerName spells an API as Kafka's ApiKeys does: FIND_COORDINATOR for FindCoordinator.
+func (l *RequestLog) brokerName(api string) string {
+	if name, known := l.names[api]; known {
+		return name
+	}
+	var b []byte
+	for i, c := range []byte(api) {
+		if 'A' <= c && c <= 'Z' && i > 0 {
+			b = append(b, '_')
+		}
+		b = append(b, c&^0x20)
+	}
+	l.names[api] = string(b)
+	return l.names[api]
+}
