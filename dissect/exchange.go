@@ -12,6 +12,7 @@ const (
 	keyProduce       = 0
 	keyFetch         = 1
 	keySaslHandshake = 17
+	keyApiVersions   = 18
 	keyShareFetch    = 78
 )
 
@@ -36,10 +37,7 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	d := c.dissector
 	m := d.begin(&d.message, c, f, data, holes, size)
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
-	if !r.header.Token {
-		m.plan = d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Request)
-		m.noteUnknown()
-	}
+	m.findPlan()
 	r.number, r.start, r.end, r.packets, r.size, r.cut = m.Number, f.start, f.end, f.packets, size, f.cut
 	r.whole = true
 	m.lookAhead(r)
@@ -111,11 +109,8 @@ func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size in
 		r := f.request
 		m.Header, m.API, m.Request = r.header, r.api, r.number
 		m.Timing = c.timing(r, f)
-		if !r.header.Token {
-			m.plan = d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
-			m.noteUnknown()
-			c.saslHandshake(r, data)
-		}
+		m.findPlan()
+		c.saslHandshake(r, data)
 	}
 	d.Counts.Responses++
 	d.hand(m)
@@ -146,7 +141,7 @@ func correlationID(frame []byte) int32 {
 
 // saslHandshake notes that an answered SaslHandshake v0 lets raw tokens follow (KIP-152 ended that with v1).
 func (c *Connection) saslHandshake(r *request, data []byte) {
-	if r.header.APIKey == keySaslHandshake && r.header.Version == 0 && len(data) >= 10 {
+	if !r.header.Token && r.header.APIKey == keySaslHandshake && r.header.Version == 0 && len(data) >= 10 {
 		c.rawTokens = binary.BigEndian.Uint16(data[8:]) == 0
 	}
 }
@@ -203,34 +198,20 @@ func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
 	m.Number, m.Time, m.Packets, m.cut = r.number, r.end, r.packets, r.cut
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.Findings = append(m.Findings, r.findings...)
-	if !r.header.Token {
-		m.plan = d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Request)
-		m.noteUnknown()
-	}
+	m.findPlan()
 	return m
 }
 
 // reset makes a message ready for another frame and keeps its buffers.
 func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, holes []hole, size int) {
 	*m = Message{Connection: c, Size: size, catalog: catalog, data: data, holes: holes,
-		Findings: m.Findings[:0], tape: m.tape[:0], decoder: m.decoder}
+		Findings: m.Findings[:0], tape: m.tape[:0], decoder: m.decoder, facts: m.facts}
 }
 
 func (d *Dissector) hand(m *Message) {
 	d.Counts.Messages++
 	if d.needs&NeedMessages != 0 {
 		d.out.Message(m)
-	}
-}
-
-// noteUnknown says why there is no plan for a message whose header is known.
-func (m *Message) noteUnknown() {
-	switch {
-	case m.plan != nil:
-	case m.API == nil:
-		m.Findings = append(m.Findings, finding(UnknownAPI, Warn, -1, "API key %d is unknown", m.Header.APIKey))
-	default:
-		m.Findings = append(m.Findings, finding(UnknownVersion, Warn, -1, "%s v%d is unknown; known are v%s", m.API.Name, m.Header.Version, m.API.Versions))
 	}
 }
 

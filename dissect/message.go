@@ -37,6 +37,7 @@ type Message struct {
 	tape    []Node
 	body    int // index of the body's node, 0 when there is none
 	failed  *fault
+	facts   Facts
 	decoder decoder
 }
 
@@ -67,6 +68,9 @@ func (m *Message) Name() string {
 	}
 	return ""
 }
+
+// Cut tells whether bytes of the frame are missing from the capture.
+func (m *Message) Cut() bool { return m.cut != nil }
 
 // Tape returns the message's nodes in preorder, decoding it first if nobody has yet. The leaves tile the frame.
 func (m *Message) Tape() []Node {
@@ -131,10 +135,10 @@ func (m *Message) decode() {
 	case m.plan == nil:
 		m.decodeUnknown(d)
 	default:
-		m.choosePlan()
 		m.decodeBody(d)
 	}
 	m.tape, m.Findings = d.tape, d.findings
+	m.collectFacts()
 }
 
 // decodeBody decodes header and body along the plan.
@@ -189,22 +193,38 @@ func (m *Message) fail(d *decoder) {
 	d.note(finding(f.code, Error, f.offset, "%s", f.reason()))
 }
 
-// choosePlan takes the version 0 body for an ApiVersions answer that says the request's version is not
-// supported: a broker cannot know the layout of a version that it does not have (KIP-511).
-func (m *Message) choosePlan() {
-	const unsupportedVersion = 35
-	if m.Kind != schema.Response || m.plan.Message.Name != "ApiVersionsResponse" || m.plan.Version == 0 {
+// findPlan looks up the layout, and says why there is none. An ApiVersions answer that says the request's version is not
+// supported has a version 0 body: a broker cannot know the layout of a version that it does not have (KIP-511).
+func (m *Message) findPlan() {
+	if m.Header.Token {
 		return
 	}
-	const body = 8 // behind size and correlation id
-	if len(m.data) >= body+2 && binary.BigEndian.Uint16(m.data[body:]) == unsupportedVersion {
-		plan := m.catalog.Plan(m.API.Key, 0, schema.Response)
-		if fits(plan, m.data) {
-			m.plan = plan
-			m.Findings = append(m.Findings, finding(VersionFallback, Info, body,
-				"the broker does not support ApiVersions v%d and answers in v0", m.Header.Version))
-		}
+	m.plan = m.catalog.Plan(m.Header.APIKey, m.Header.Version, m.Kind)
+	switch {
+	case m.isVersionFallback():
+		m.Findings = append(m.Findings, finding(VersionFallback, Info, 8,
+			"the broker does not support ApiVersions v%d and answers in v0", m.Header.Version))
+	case m.plan != nil:
+	case m.API == nil:
+		m.Findings = append(m.Findings, finding(UnknownAPI, Warn, -1, "API key %d is unknown", m.Header.APIKey))
+	default:
+		m.Findings = append(m.Findings, finding(UnknownVersion, Warn, -1, "%s v%d is unknown; known are v%s", m.API.Name, m.Header.Version, m.API.Versions))
 	}
+}
+
+// isVersionFallback chooses the version 0 plan where that is what the broker answered in.
+func (m *Message) isVersionFallback() bool {
+	const body, unsupportedVersion = 8, 35 // the body is behind size and correlation id
+	if m.Kind != schema.Response || m.Header.APIKey != keyApiVersions || m.Header.Version == 0 ||
+		len(m.data) < body+2 || binary.BigEndian.Uint16(m.data[body:]) != unsupportedVersion {
+		return false
+	}
+	plan := m.catalog.Plan(keyApiVersions, 0, schema.Response)
+	if !fits(plan, m.data) {
+		return false
+	}
+	m.plan = plan
+	return true
 }
 
 // fits tells whether a whole frame decodes along a plan without a fault and without a byte left over.

@@ -161,7 +161,7 @@ func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 	default:
 		b = j.appendValue(b, m, tape, m.Body())
 	}
-	b = appendFacts(b, m)
+	b = j.appendFacts(b, m)
 	b = j.appendUnknownTags(b, m)
 	return appendUndecoded(b, m)
 }

@@ -1,5 +1,107 @@
 package render
 
-import "github.com/kdissect/kdissect/dissect"
+import (
+	"encoding/base64"
+	"strconv"
 
-func appendFacts(b []byte, m *dissect.Message) []byte { return b }
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// appendFacts appends what the message is about, in names that do not change with API and version.
+func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
+	f := m.Facts()
+	if m.Body() == 0 {
+		return b
+	}
+	start := len(b)
+	b = append(b, `,"facts":{`...)
+	empty := len(b)
+	if len(f.Topics) > 0 {
+		b = appendTopics(append(b, `"topics":[`...), f.Topics)
+	}
+	b = appendText(b, "group", f.Group)
+	b = appendText(b, "member", f.Member)
+	b = appendText(b, "transactionalId", f.TransactionalID)
+	if len(f.Errors) > 0 {
+		b = j.appendErrors(b, m, f.Errors)
+	}
+	if f.HasRecords {
+		b = appendNumber(b, "records", f.Records)
+		b = appendNumber(b, "recordBytes", f.RecordBytes)
+	}
+	if f.HasAcks {
+		b = appendNumber(b, "acks", int64(f.Acks))
+	}
+	if len(b) == empty {
+		return b[:start]
+	}
+	return append(b, '}')
+}
+
+// appendName appends a key, with a comma unless it is the first of its object.
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+func appendText(b []byte, name string, value []byte) []byte {
+	if value == nil {
+		return b
+	}
+	return appendString(appendName(b, name), value)
+}
+
+func appendNumber(b []byte, name string, n int64) []byte {
+	return strconv.AppendInt(appendName(b, name), n, 10)
+}
+
+func appendTopics(b []byte, topics []dissect.TopicFacts) []byte {
+	for i := range topics {
+		t := &topics[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		b = appendText(b, "name", t.Name)
+		if t.ID != nil {
+			b = append(appendName(b, "id"), '"')
+			b = base64.RawURLEncoding.AppendEncode(b, t.ID)
+			b = append(b, '"')
+		}
+		if len(t.Partitions) > 0 {
+			b = append(appendName(b, "partitions"), '[')
+			for k, p := range t.Partitions {
+				if k > 0 {
+					b = append(b, ',')
+				}
+				b = strconv.AppendInt(b, int64(p), 10)
+			}
+			b = append(b, ']')
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+func (j *JSON) appendErrors(b []byte, m *dissect.Message, errors []dissect.ErrorFact) []byte {
+	b = append(appendName(b, "errors"), '[')
+	for i, e := range errors {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"code":`...)
+		b = strconv.AppendInt(b, int64(e.Code), 10)
+		b = append(b, `,"name":`...)
+		b = appendString(b, schema.ErrorName(e.Code))
+		b = append(b, `,"path":`...)
+		j.path = m.AppendPath(j.path[:0], e.Node)
+		b = appendString(b, j.path)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}

@@ -159,7 +159,7 @@ func (j *JSON) appendUnknownTags(b []byte, m *dissect.Message) []byte {
 		}
 		first = false
 		b = append(b, `{"path":`...)
-		j.path = appendPath(j.path[:0], m, tape, i)
+		j.path = m.AppendPath(j.path[:0], i)
 		b = appendString(b, j.path)
 		b = append(b, `,"tag":`...)
 		b = strconv.AppendUint(b, uint64(tape[i].Count), 10)
@@ -173,33 +173,4 @@ func (j *JSON) appendUnknownTags(b []byte, m *dissect.Message) []byte {
 		return b
 	}
 	return append(b, ']')
-}
-
-// appendPath appends the path of the innermost structure that holds a node: "" for the body's top, "header" for the header.
-func appendPath(path []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
-	body := m.Body()
-	for i := 0; i < at; {
-		n := &tape[i]
-		if int(n.Next) <= at {
-			i = int(n.Next)
-			continue
-		}
-		switch {
-		case n.Kind != dissect.StructNode && n.Kind != dissect.ArrayNode:
-		case i == body:
-		case n.Op.Element:
-			path = append(path, '[')
-			path = strconv.AppendUint(path, uint64(n.Count), 10)
-			path = append(path, ']')
-		case n.Op.Field == nil:
-			path = append(path, "header"...)
-		default:
-			if len(path) > 0 {
-				path = append(path, '.')
-			}
-			path = append(path, n.Op.JSON...)
-		}
-		i++
-	}
-	return path
 }

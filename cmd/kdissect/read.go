@@ -28,7 +28,7 @@ type readFlags struct {
 
 var (
 	outputs      = []string{"tree", "summary", "json", "requestlog"}
-	recordsModes = []string{"size", "none"}
+	recordsModes = []string{"size", "batches", "full", "none"}
 	colorModes   = []string{"auto", "always", "never"}
 )
 

@@ -1,0 +1,36 @@
+package dissect
+
+import "strconv"
+
+// AppendPath appends where a node stands, in the form `topics[0].partitions[1].errorCode`: "" is the body itself,
+// paths in the header begin with "header".
+func (m *Message) AppendPath(path []byte, at int) []byte {
+	tape := m.Tape()
+	for i := 0; i <= at; {
+		n := &tape[i]
+		if int(n.Next) <= at {
+			i = int(n.Next)
+			continue
+		}
+		path = m.appendStep(path, n, i)
+		i++
+	}
+	return path
+}
+
+func (m *Message) appendStep(path []byte, n *Node, at int) []byte {
+	switch {
+	case n.Kind != StructNode && n.Kind != ArrayNode && n.Kind != ValueNode, at == m.body, n.Op == nil:
+		return path
+	case n.Op.Element:
+		path = append(path, '[')
+		path = strconv.AppendUint(path, uint64(n.Count), 10)
+		return append(path, ']')
+	case n.Op.Field == nil:
+		return append(path, "header"...)
+	}
+	if len(path) > 0 {
+		path = append(path, '.')
+	}
+	return append(path, n.Op.JSON...)
+}
