@@ -56,6 +56,7 @@ type Dissector struct {
 	out     Output
 
 	number   int64
+	decoder  decoder // of both messages, one after the other
 	message  Message // the one that is being handed over
 	request  Message // the request of the exchange that is being handed over
 	exchange Exchange
@@ -75,7 +76,9 @@ type Counts struct {
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
+	d := &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
+	d.message.decoder, d.request.decoder = &d.decoder, &d.decoder
+	return d
 }
 
 // Chunk implements reassembly.Handler.

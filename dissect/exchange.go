@@ -204,8 +204,10 @@ func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
 
 // reset makes a message ready for another frame and keeps its buffers.
 func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, holes []hole, size int) {
-	*m = Message{Connection: c, Size: size, catalog: catalog, data: data, holes: holes,
-		Findings: m.Findings[:0], tape: m.tape[:0], decoder: m.decoder, facts: m.facts}
+	m.Connection, m.Size, m.catalog, m.data, m.holes = c, size, catalog, data, holes
+	m.Header, m.API, m.Request, m.Timing = Header{}, nil, 0, Timing{}
+	m.plan, m.cut, m.failed, m.decoded, m.body = nil, nil, nil, false, 0
+	m.Findings, m.tape = m.Findings[:0], m.tape[:0]
 }
 
 func (d *Dissector) hand(m *Message) {

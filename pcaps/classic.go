@@ -70,29 +70,23 @@ func newClassic(order byteOrder, header []byte) *classic {
 // decode implements decoder. A packet's header is seconds, fraction, captured length
 // and length on the wire, a uint32 each.
 func (c *classic) decode(b *Batch, data []byte) (used int, err error) {
-	packets, number := b.Packets, b.first
 	for len(data)-used >= c.headerLen {
 		header := data[used : used+classicPacketHeaderLen]
 		captured := c.order.uint32(header[8:])
 		if captured > maxRecord {
-			err = fmt.Errorf("a packet of %d bytes (the largest taken for one has %d)", captured, maxRecord)
-			break
+			return used, fmt.Errorf("a packet of %d bytes (the largest taken for one has %d)", captured, maxRecord)
 		}
 		start := used + c.headerLen
 		end := start + int(captured)
 		if end > len(data) {
 			break
 		}
-		packets = append(packets, Packet{
-			Number:  number,
-			Time:    int64(c.order.uint32(header))*1e9 + int64(c.order.uint32(header[4:]))*c.fraction,
-			Data:    data[start:end:end],
-			WireLen: max(captured, c.order.uint32(header[12:])),
-			Link:    c.link,
-		})
-		number++
+		packet := b.add()
+		packet.Time = int64(c.order.uint32(header))*1e9 + int64(c.order.uint32(header[4:]))*c.fraction
+		packet.Data = data[start:end:end]
+		packet.WireLen = max(captured, c.order.uint32(header[12:]))
+		packet.Link = c.link
 		used = end
 	}
-	b.Packets = packets
-	return used, err
+	return used, nil
 }

@@ -1,15 +1,17 @@
 package pcaps
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
 // Open opens a capture file, or standard input where path is "-". What the file is, pcap or
 // pcapng, and whether it is compressed with gzip or zstd, is told from its first bytes; its name
-// does not matter. An error is one line that begins with the name of the file.
+// does not matter. An error is one line that begins with the name of the file; it is a
+// *DamageError where the file is cut inside its header.
 func Open(path string) (Source, error) {
 	if path == "-" {
 		return NewSource(os.Stdin, "standard input")
@@ -23,7 +25,7 @@ func Open(path string) (Source, error) {
 		f.Close()
 		return nil, err
 	}
-	s.input.file = f
+	s.file = f
 	return s, nil
 }
 
@@ -32,7 +34,7 @@ func Open(path string) (Source, error) {
 func NewSource(r io.Reader, name string) (Source, error) {
 	s, err := newFileSource(r, name)
 	if err != nil {
-		return nil, err // not s: a nil *fileSource would be a Source that is not nil
+		return nil, err // a nil *fileSource would be a Source that is not nil
 	}
 	return s, nil
 }
@@ -40,39 +42,69 @@ func NewSource(r io.Reader, name string) (Source, error) {
 func newFileSource(r io.Reader, name string) (*fileSource, error) {
 	in, err := newInput(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, cause(err))
 	}
-	s := &fileSource{name: name, input: in}
+	s := &fileSource{name: name, input: in, window: newWindow(in)}
 	if err := s.recognise(); err != nil {
-		in.close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// recognise picks the decoder by the first bytes of the input and takes the file header off it.
+// recognise picks the decoder by what the input begins with.
 func (s *fileSource) recognise() error {
-	head, err := s.input.Peek(4)
-	if err != nil && len(head) == 0 {
-		return s.headError(err)
+	magic, err := s.window.peek(4)
+	switch {
+	case err == io.EOF && len(magic) == 0:
+		return fmt.Errorf("%s: empty, not even a file header", s.name)
+	case err == io.EOF:
+		return s.notACapture()
+	case err != nil:
+		return s.end(err)
 	}
-	switch order, ok := isClassic(padded(head)); {
-	case ok:
-		header, err := s.header(classicHeaderLen)
+	if order, ok := isClassic(magic); ok {
+		header, err := s.fileHeader(classicHeaderLen)
 		if err != nil {
 			return err
 		}
 		s.decoder = newClassic(order, header)
-		s.input.Discard(classicHeaderLen)
-		s.window = newWindow(s.input, classicHeaderLen)
-	case isPcapng(padded(head)):
-		if _, err := s.header(sectionMinLen); err != nil {
-			return err
-		}
-		s.decoder = &pcapng{}
-		s.window = newWindow(s.input, 0)
-	default:
-		return s.notACapture()
+		s.window.advance(classicHeaderLen)
+		return nil
 	}
-	return nil
+	if isPcapng(magic) {
+		_, err := s.fileHeader(sectionMinLen)
+		s.decoder = &pcapng{}
+		return err
+	}
+	return s.notACapture()
+}
+
+// fileHeader returns the first n bytes of the input.
+func (s *fileSource) fileHeader(n int) ([]byte, error) {
+	header, err := s.window.peek(n)
+	if err == io.EOF {
+		return nil, s.damage(TruncatedFile, fmt.Sprintf("the file ends inside its header, which takes %d bytes, after %d", n, len(header)))
+	}
+	if err != nil {
+		return nil, s.end(err)
+	}
+	return header, nil
+}
+
+func (s *fileSource) notACapture() error {
+	head, _ := s.window.peek(16) // fewer are worth showing too
+	if s.input.compression != "" {
+		return fmt.Errorf("%s: not a capture file: its %s data begin with %q", s.name, s.input.compression, head)
+	}
+	return fmt.Errorf("%s: not a capture file: begins with %q", s.name, head)
+}
+
+// cause takes the operation and the path off an error of package os, since messages here
+// begin with the name of the file already.
+func cause(err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

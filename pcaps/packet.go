@@ -28,7 +28,9 @@ type Batch struct {
 // Retain adds a holder: the slab stays until every holder has called Release. It must be
 // called by somebody who holds the Batch, before handing it to somebody else.
 func (b *Batch) Retain() {
-	b.holders.Add(1)
+	if b.holders.Add(1) == 1 {
+		panic("pcaps: Batch retained after its release")
+	}
 }
 
 // Release gives up one hold on b. After the last one the bytes of its packets and events
@@ -60,6 +62,21 @@ func (b *Batch) hold(s *slab) {
 
 func (b *Batch) isEmpty() bool {
 	return len(b.Packets) == 0 && len(b.Events) == 0
+}
+
+// add makes room for one packet more, gives it its number and returns it for all other fields
+// to be set; they hold what is left of earlier use. Setting them in place saves the temporary copy of
+// an append, a fifth of the time that a packet takes.
+func (b *Batch) add() *Packet {
+	n := len(b.Packets)
+	if n < cap(b.Packets) {
+		b.Packets = b.Packets[:n+1]
+	} else {
+		b.Packets = append(b.Packets, Packet{})
+	}
+	p := &b.Packets[n]
+	p.Number = b.first + int64(n)
+	return p
 }
 
 // last returns the number of the last packet so far, 0 before the first.

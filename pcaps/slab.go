@@ -23,12 +23,12 @@ var slabs = sync.Pool{
 
 // newSlab returns a slab of at least size bytes, held once. Its bytes are not cleared.
 func newSlab(size int) *slab {
-	s := &slab{}
-	if size <= slabSize {
-		s = slabs.Get().(*slab)
-	} else {
-		s.bytes = make([]byte, size)
+	if size > slabSize {
+		s := &slab{bytes: make([]byte, size)}
+		s.holders.Store(1)
+		return s
 	}
+	s := slabs.Get().(*slab)
 	s.holders.Store(1)
 	return s
 }

@@ -18,6 +18,7 @@ type decoder interface {
 // fileSource is the Source of a file or stream in any of the formats.
 type fileSource struct {
 	name    string
+	file    io.Closer // nil where somebody else closes
 	input   *input
 	window  window
 	decoder decoder
@@ -59,7 +60,7 @@ func (s *fileSource) end(err error) error {
 		return s.damage(TruncatedFile, fmt.Sprintf("the file ends inside a record, %d bytes after its beginning", left))
 	case s.input.failed():
 		return fmt.Errorf("%s: %w", s.name, cause(err))
-	case err == io.ErrUnexpectedEOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return s.damage(TruncatedFile, "the compressed data end early")
 	default:
 		return s.damage(DamagedBlock, "the compressed data are damaged: "+err.Error())
@@ -80,16 +81,14 @@ func (s *fileSource) damage(code, detail string) *DamageError {
 
 // Close implements Source.
 func (s *fileSource) Close() error {
-	s.window.close()
-	s.err = fs.ErrClosed
-	return s.input.close()
-}
-
-// cause takes the operation and the path off an error of package os, since messages here
-// begin with the name of the file already.
-func cause(err error) error {
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return path.Err
+	if s.err == fs.ErrClosed {
+		return fs.ErrClosed
 	}
-	return err
+	s.err = fs.ErrClosed
+	s.window.close()
+	s.input.release()
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
 }

@@ -16,8 +16,8 @@ type window struct {
 	failed     error // what source said along with its last bytes
 }
 
-func newWindow(source io.Reader, offset int64) window {
-	return window{source: source, slab: newSlab(slabSize), offset: offset}
+func newWindow(source io.Reader) window {
+	return window{source: source, slab: newSlab(slabSize)}
 }
 
 func (w *window) unread() []byte { return w.slab.bytes[w.start:w.end:w.end] }
@@ -26,6 +26,17 @@ func (w *window) unread() []byte { return w.slab.bytes[w.start:w.end:w.end] }
 func (w *window) advance(n int) {
 	w.start += n
 	w.offset += int64(n)
+}
+
+// peek returns the first n bytes without using them up, fewer only with the error that
+// ended reading.
+func (w *window) peek(n int) ([]byte, error) {
+	for w.end-w.start < n {
+		if err := w.fill(); err != nil {
+			return w.unread(), err
+		}
+	}
+	return w.unread()[:n], nil
 }
 
 // fill reads once, so it waits for bytes but never for more bytes. It returns nil when
@@ -73,8 +84,6 @@ func (w *window) makeRoom() {
 
 // close gives up the slab. The window cannot be used any more.
 func (w *window) close() {
-	if w.slab != nil {
-		w.slab.release()
-		w.slab = nil
-	}
+	w.slab.release()
+	w.slab = nil
 }

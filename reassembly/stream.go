@@ -18,7 +18,7 @@ func (d Direction) Other() Direction { return d ^ 1 }
 type Connection struct {
 	ID     int               // counts from 1 in the order of the first packets
 	Ends   [2]netip.AddrPort // Ends[0] opened the connection where that was seen, else sent its first packet
-	Opened bool              // the handshake's first packet was seen, so Ends[0] is known to be the one that connected
+	Opened bool              // the SYN or the SYN-ACK was seen, so Ends[0] is known to be the one that connected
 
 	// Consumer is for the Handler that dissects the streams to keep its own state in; the assembler never touches it.
 	Consumer any

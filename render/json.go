@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -14,6 +13,7 @@ import (
 type JSON struct {
 	sink
 	options Options
+	clock   clock
 	path    []byte
 }
 
@@ -34,7 +34,7 @@ func (j *JSON) Message(m *dissect.Message) {
 	b := append(j.buf, `{"kind":"message","v":1,"number":`...)
 	b = strconv.AppendInt(b, m.Number, 10)
 	b = append(b, `,"time":"`...)
-	b = appendTime(b, m.Time)
+	b = j.clock.appendTime(b, m.Time)
 	b = append(b, '"')
 	b = appendConnection(b, m.Connection)
 	b = j.appendPackets(b, &m.Packets)
@@ -70,11 +70,6 @@ func (j *JSON) Report(r *dissect.Report) {
 	b = appendFindings(b, r.Findings)
 	j.buf = append(b, '}', '\n')
 	j.written()
-}
-
-// appendTime appends a time in UTC with nine decimals.
-func appendTime(b []byte, ns int64) []byte {
-	return time.Unix(0, ns).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
 }
 
 func appendConnection(b []byte, c *dissect.Connection) []byte {

@@ -79,11 +79,11 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 	}
 }
 
-// appendPayload appends a body under the name that b's caller has begun.
+// appendPayload appends a body under a name, or null where there is none: a broker logs no half messages.
 func (l *RequestLog) appendPayload(b []byte, name string, m *dissect.Message) []byte {
 	b = append(b, name...)
 	switch {
-	case m == nil || m.Secret() && !l.json.options.ShowSecrets || m.Body() == 0:
+	case m == nil || m.Cut() || m.Secret() && !l.json.options.ShowSecrets || m.Body() == 0:
 		return append(b, `":null`...)
 	}
 	b = append(b, '"', ':')

@@ -1,0 +1,36 @@
+// Package reassembly turns captured packets into the byte streams of TCP connections.
+//
+// A packet goes through three steps, each in files of its own:
+//
+//	decode.go, tunnel.go    link layer, IP and TCP headers by offset  -> segment
+//	connection.go, half.go  which connection and direction            -> conn, half
+//	order.go, loss.go       stream order, and what is given up        -> Chunk, Gap, Fin, End
+//
+// What comes out goes to a [Handler], for each direction of a connection in stream order:
+// the bytes as a [Chunk] as soon as they are contiguous, a [Gap] in place of bytes that
+// will never come. Offsets count from the first byte behind the handshake (or the first
+// byte seen, when the capture began later), so Chunks and Gaps tile the stream without
+// overlap. Every Chunk names the packet that brought it.
+//
+// # Order
+//
+// Payload that is next in its stream is handed on without a copy. Payload ahead of it is
+// copied and waits behind a hole. What was seen before is dropped, the first copy of a
+// byte counts; so a packet captured twice, a retransmission and a keep-alive probe change
+// nothing.
+//
+// # Loss
+//
+// A capture reorders packets and misses some, and both look alike at first. A hole becomes
+// a Gap when there is evidence that nobody will fill it: the receiver has acknowledged the
+// bytes, so they were on the wire, and [settlePackets] or [settleTime] have gone by since.
+// A receiver that was not captured acknowledges nothing; then [silentTime] decides. Bytes behind
+// a Gap are handed on like any others: loss never costs bytes that were captured. For the same
+// reason a connection outlives an RST by some packets, in case those before it come late.
+//
+// # Memory and time
+//
+// Only captured payload is ever copied, within [Limits]; lengths read from packets
+// allocate nothing. An ended connection leaves behind a few bytes, and of those only the
+// latest are kept. Time is that of the packets, never the clock's, and may jump.
+package reassembly

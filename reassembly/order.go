@@ -1,0 +1,150 @@
+package reassembly
+
+import (
+	"math"
+	"slices"
+)
+
+// acknowledge takes note of what s, a packet of h, says about the other direction. Bytes of a direction that
+// was never captured are not missing from it.
+func (a *Assembler) acknowledge(h, peer *half, s *segment) {
+	if !peer.pinned {
+		if h.answersSYN(s) {
+			peer.pin(s.ack)
+		}
+		return
+	}
+	if peer.ended || !peer.seen {
+		return
+	}
+	off := peer.position(s.ack)
+	if peer.finSeen {
+		off = min(off, peer.fin) // the FIN takes a sequence number
+	}
+	if peer.hole == nil {
+		if off <= peer.next || off > peer.next+maxBehind {
+			return
+		}
+		a.open(peer)
+	}
+	peer.hole.heard = true
+	if off <= peer.next+maxBehind {
+		peer.hole.acknowledge(off, h.conn.packets, a.now.time)
+	}
+}
+
+// payload takes the bytes of s, the first of which has the sequence number seq.
+func (a *Assembler) payload(h *half, seq uint32, s *segment) {
+	p := piece{h.position(seq), s.payload, int64(s.length - len(s.payload)), a.now}
+	if h.finSeen {
+		p = p.until(h.fin)
+	}
+	if p.off < h.next {
+		if p.off < 0 && !h.synSeen {
+			a.stats.BeforeStart++
+		} else {
+			a.stats.Retransmitted++
+		}
+		p = p.since(h.next)
+	}
+	switch {
+	case p.empty():
+	case p.off > h.next:
+		a.stats.OutOfOrder++
+		a.keep(h, p)
+	case h.hole == nil:
+		a.deliver(h, p)
+	default:
+		a.fill(h, p)
+	}
+}
+
+// finish takes a FIN. It waits for what is missing in front of it. One with payload seen behind it cannot be true.
+func (a *Assembler) finish(h *half, seq uint32) {
+	off := h.position(seq)
+	if h.finSeen || off < h.next || h.hole != nil && h.hole.end() > off {
+		return
+	}
+	h.finSeen, h.fin, h.from = true, off, a.now
+	if h.hole == nil {
+		a.open(h)
+	}
+	a.advance(h)
+}
+
+// deliver hands on the piece that is next in its stream.
+func (a *Assembler) deliver(h *half, p piece) {
+	if len(p.data) > 0 {
+		a.span[0] = Span{Offset: p.off, Packet: p.packet, Time: p.time}
+		a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
+		h.next += int64(len(p.data))
+		a.stats.Delivered += int64(len(p.data))
+	}
+	if p.cut > 0 {
+		a.gap(h, p.cut, Snaplen, p.origin)
+	}
+}
+
+func (a *Assembler) gap(h *half, length int64, cause GapCause, o origin) {
+	a.stats.Gaps++
+	a.stats.GapBytes += length
+	a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Packet: o.packet, Time: o.time})
+	h.next += length
+}
+
+// fill hands on a piece that is next in its stream and reaches into the hole behind, or over
+// it: where it overlaps what is pending, that came first.
+func (a *Assembler) fill(h *half, p piece) {
+	for !p.empty() {
+		limit := int64(math.MaxInt64)
+		if h.hole != nil && len(h.hole.pending) > 0 {
+			limit = h.hole.pending[0].off
+		}
+		if p.end() > limit {
+			a.stats.Retransmitted++
+		}
+		a.deliver(h, p.until(limit))
+		a.advance(h)
+		p = p.since(h.next)
+	}
+}
+
+// advance hands on what has become contiguous, and closes the hole if nothing is missing any more.
+func (a *Assembler) advance(h *half) {
+	o := h.hole
+	if o == nil {
+		return
+	}
+	n := 0
+	for ; n < len(o.pending) && o.pending[n].off == h.next; n++ {
+		p := o.pending[n]
+		a.deliver(h, p)
+		a.hold(h, -p.memory())
+		a.buffers.release(p.data)
+	}
+	o.pending = slices.Delete(o.pending, 0, n)
+	if h.finSeen && h.next == h.fin {
+		h.ended = true
+		a.handler.Fin(&h.conn.Connection, h.dir, h.from.packet, h.from.time)
+	}
+	if h.ended || len(o.pending) == 0 && !h.finSeen && o.acked <= h.next {
+		a.close(h)
+		return
+	}
+	o.opened, o.heard = a.now.time, false
+}
+
+// keep copies a piece that lies ahead of its stream.
+func (a *Assembler) keep(h *half, p piece) {
+	if h.hole == nil {
+		a.open(h)
+	}
+	held, repeated := h.hole.keep(p, &a.buffers)
+	if repeated {
+		a.stats.Retransmitted++
+	}
+	a.hold(h, held)
+	for h.hole != nil && h.hole.held > a.Limits.PerStream {
+		a.giveUp(h, Limit)
+	}
+}

@@ -1,0 +1,81 @@
+package reassembly
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/gopacket/layers"
+	"github.com/kdissect/kdissect/pcaps"
+)
+
+// from moves a packet to another client address, so to another connection.
+func from(p *pcaps.Packet, client byte, d Direction) *pcaps.Packet {
+	p.Data[15+4*int(d)] = client
+	return p
+}
+
+func TestSilentConnectionIsReviewed(t *testing.T) {
+	r := &recorder{}
+	a := New(r)
+	for i, s := range []sent{
+		{from: FromA, seq: 100, flags: flagSYN},
+		{from: FromB, seq: 500, ack: 101, flags: flagSYN | flagACK},
+		{from: FromA, seq: 104, ack: 501, flags: flagACK, data: "def"},
+		{from: FromB, seq: 501, ack: 107, flags: flagACK},
+	} {
+		a.Packet(s.packet(int64(i+1), int64(i)))
+	}
+	other := sent{from: FromA, seq: 7, data: "x"}
+	a.Packet(from(other.packet(5, 2*settleTime), 9, FromA))
+	want := []string{"2: A 0 x #5", "A 0 gap 3 not-captured #5", "A 3 def #3"}
+	if !slices.Equal(r.events, want) {
+		t.Errorf("got %q, want %q", r.events, want)
+	}
+}
+
+func TestCloseEndsInOrder(t *testing.T) {
+	r := &recorder{}
+	a := New(r)
+	v6 := serialize(t, ip6(layers.IPProtocolTCP))
+	for n := range byte(6) {
+		p := from(sent{from: FromA, seq: 1}.packet(int64(n+1), 0), n+1, FromA)
+		if n == 2 {
+			p = &pcaps.Packet{Number: 3, Data: v6, Link: pcaps.LinkTypeRaw}
+		}
+		a.Packet(p)
+	}
+	a.Close()
+	checkEmpty(t, a)
+	want := []string{
+		"3: A 0 " + payload + " #3",
+		"end end-of-input #0", "2: end end-of-input #0", "3: end end-of-input #0",
+		"4: end end-of-input #0", "5: end end-of-input #0", "6: end end-of-input #0",
+	}
+	if !slices.Equal(r.events, want) {
+		t.Errorf("got %q, want %q", r.events, want)
+	}
+}
+
+// The memory of ended connections is bounded, and the latest of them are known for what they are.
+func TestTombstonesAreBounded(t *testing.T) {
+	table := newTable[key4]()
+	stone := tombstone{isn: [2]uint32{1, 2}, known: [2]bool{true, true}}
+	const ended = 5 * maxEnded
+	for n := range uint64(ended) {
+		k := key4{n, n + 1}
+		table.add(k, &conn{})
+		table.bury(k, stone)
+	}
+	if n := len(table.ended) + len(table.endedBefore); n > 2*maxEnded || len(table.live) != 0 {
+		t.Errorf("%d tombstones, %d live", n, len(table.live))
+	}
+	for n := uint64(ended - maxEnded); n < ended; n++ {
+		k := key4{n, n + 1}
+		if !table.late(k, &segment{seq: 1, flags: flagSYN}, false) || table.late(k, &segment{seq: 3, flags: flagSYN}, false) {
+			t.Fatalf("connection %d of %d is forgotten, or takes a new SYN for an old one", n, ended)
+		}
+		if table.find(k) != nil {
+			t.Fatal("a connection that has ended is found")
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package render
+
+import "time"
+
+// A clock writes capture times in UTC. It keeps the text of the latest second: formatting a date anew for every message took a
+// fifth of the time of JSON output.
+type clock struct {
+	second int64
+	text   []byte // 2006-01-02T15:04:05
+}
+
+const dateLen = len("2006-01-02T")
+
+// at sets the clock and returns what remains of the time in nanoseconds.
+func (c *clock) at(ns int64) int64 {
+	second, rest := ns/1e9, ns%1e9
+	if rest < 0 {
+		second, rest = second-1, rest+1e9
+	}
+	if second != c.second || c.text == nil {
+		c.second = second
+		c.text = time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05")
+	}
+	return rest
+}
+
+// appendTime appends date and time with nine decimals: 2026-11-29T10:00:00.000150000Z.
+func (c *clock) appendTime(b []byte, ns int64) []byte {
+	rest := c.at(ns)
+	b = append(append(b, c.text...), '.')
+	return append(appendDigits(b, rest, 9), 'Z')
+}
+
+// appendTimeOfDay appends hours to microseconds: 10:00:00.000150.
+func (c *clock) appendTimeOfDay(b []byte, ns int64) []byte {
+	rest := c.at(ns)
+	b = append(append(b, c.text[dateLen:]...), '.')
+	return appendDigits(b, rest/1e3, 6)
+}
+
+// appendDigits appends the last digits of a number, with zeros in front.
+func appendDigits(b []byte, n int64, digits int) []byte {
+	at := len(b) + digits
+	b = append(b, "000000000"[:digits]...)
+	for n > 0 {
+		at--
+		b[at] = byte('0' + n%10)
+		n /= 10
+	}
+	return b
+}

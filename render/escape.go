@@ -1,0 +1,96 @@
+package render
+
+import (
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text from the wire may hold anything: escape sequences that drive a terminal, newlines that fake a line of
+// output, marks that turn the direction of writing. None of it reaches the output as it is.
+
+// appendQuoted appends text in double quotes, escaped.
+func appendQuoted[T string | []byte](b []byte, s T) []byte {
+	b = append(b, '"')
+	b = appendEscaped(b, s, true)
+	return append(b, '"')
+}
+
+// appendEscaped appends text with everything escaped that is not a plain printable character: as \n, \x1b or \u202e, bytes
+// that are no valid UTF-8 as \xff. A backslash is doubled; a double quote is escaped where the text stands in quotes.
+func appendEscaped[T string | []byte](b []byte, s T, quoted bool) []byte {
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' || c == 0x7f || c == '\\' || c == '"' && quoted {
+				b = append(b, s[from:i]...)
+				b = appendEscapedByte(b, c)
+				from = i + 1
+			}
+			i++
+			continue
+		}
+		r, size := decodeRune(s, i)
+		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) {
+			b = append(b, s[from:i]...)
+			b = appendEscapedRune(b, c, r, size)
+			from = i + size
+		}
+		i += size
+	}
+	return append(b, s[from:]...)
+}
+
+// decodeRune decodes the character at an index, without a copy of the text.
+func decodeRune[T string | []byte](s T, at int) (rune, int) {
+	var char [utf8.UTFMax]byte
+	return utf8.DecodeRune(char[:copy(char[:], s[at:])])
+}
+
+// appendEscapedByte escapes an ASCII character.
+func appendEscapedByte(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// appendEscapedRune escapes a character outside ASCII, or the byte c where that begins none.
+func appendEscapedRune(b []byte, c byte, r rune, size int) []byte {
+	if r == utf8.RuneError && size == 1 {
+		return append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+	}
+	quoted := strconv.AppendQuoteRuneToASCII(b, r) // '\u202e'
+	copy(quoted[len(b):], quoted[len(b)+1:])
+	return quoted[:len(quoted)-2]
+}
+
+// printable tells whether bytes are text that needs no escape.
+func printable(s []byte) bool {
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRune(s[i:])
+		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+// cutText returns the first n bytes of a text, less a character that is cut in half there.
+func cutText(s []byte, n int) []byte {
+	for i := n; i > n-utf8.UTFMax && i > 0; i-- {
+		if utf8.RuneStart(s[i]) {
+			return s[:i]
+		}
+	}
+	return s[:n]
+}

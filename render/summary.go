@@ -1,0 +1,362 @@
+package render
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Summary writes a line an exchange, in the order of completion: aligned on a terminal, tab-separated otherwise, the free text last.
+type Summary struct {
+	sink
+	options  Options
+	findings sink
+	lines    int
+	clock    clock
+}
+
+// A column of a summary. On a terminal it has a width; a negative one is aligned to the right. add appends nothing where there is nothing.
+type column struct {
+	name  string
+	width int
+	add   func(s *Summary, b []byte, x *dissect.Exchange) []byte
+}
+
+var summaryColumns = [...]column{
+	{"NUM", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return strconv.AppendInt(b, number(x), 10) }},
+	{"TIME", 15, func(s *Summary, b []byte, x *dissect.Exchange) []byte {
+		return s.clock.appendTimeOfDay(b, x.Request.Time)
+	}},
+	{"CONN", 5, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+		return strconv.AppendInt(append(b, 'c'), int64(x.Request.Connection.ID), 10)
+	}},
+	{"CLIENT", 34, appendClient},
+	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return x.Request.Connection.Server.AppendTo(b) }},
+	{"API", 20, appendAPI},
+	{"VER", -3, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+		return appendUnless(b, x.Request.Header.Token, int64(x.Request.Header.Version))
+	}},
+	{"CORR", -7, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+		return appendUnless(b, x.Request.Header.Token, int64(x.Request.Header.CorrelationID))
+	}},
+	{"REQ", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendSize(b, x.Request.Size) }},
+	{"RESP", -6, answer(func(b []byte, r *dissect.Message) []byte { return appendSize(b, r.Size) })},
+	{"MS", -8, answer(func(b []byte, r *dissect.Message) []byte { return appendMillis(b, round(r.Timing.Latency)) })},
+	{"EXCESS", -8, answer(appendExcess)},
+	{"RESULT", 12, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendResult(b, x) }},
+	{"WHAT", 0, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendWhat(b, x) }},
+}
+
+// answer is a column about the response, empty where there is none.
+func answer(add func([]byte, *dissect.Message) []byte) func(*Summary, []byte, *dissect.Exchange) []byte {
+	return func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+		if x.Response == nil {
+			return b
+		}
+		return add(b, x.Response)
+	}
+}
+
+func appendClient(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+	if id := x.Request.Header.ClientID; id != "" {
+		b = appendEscaped(b, id, false)
+		b = append(b, '@')
+	}
+	return x.Request.Connection.Client.AppendTo(b)
+}
+
+func appendAPI(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+	if name := x.Request.Name(); name != "" {
+		return append(b, name...)
+	}
+	return strconv.AppendInt(b, int64(x.Request.Header.APIKey), 10)
+}
+
+func appendUnless(b []byte, absent bool, n int64) []byte {
+	if absent {
+		return b
+	}
+	return strconv.AppendInt(b, n, 10)
+}
+
+func appendExcess(b []byte, r *dissect.Message) []byte {
+	if r.Timing.Allowed == 0 {
+		return b
+	}
+	return appendMillis(b, round(r.Timing.Excess))
+}
+
+// NewSummary returns the format "summary"; findings are written to log.
+func NewSummary(w, log io.Writer, o Options) *Summary {
+	return &Summary{sink: sink{w: w}, options: o, findings: sink{w: log}}
+}
+
+// Needs implements Format.
+func (s *Summary) Needs() dissect.Needs { return dissect.NeedExchanges }
+
+// Message implements dissect.Output.
+func (s *Summary) Message(*dissect.Message) {}
+
+// Report implements dissect.Output. What is only information is left to the other formats.
+func (s *Summary) Report(r *dissect.Report) {
+	s.findings.buf = appendReport(s.findings.buf, r)
+	s.findings.written()
+}
+
+// Flush implements Format.
+func (s *Summary) Flush() error {
+	if s.lines == 0 {
+		s.title()
+	}
+	err := s.sink.Flush()
+	s.findings.Flush()
+	return err
+}
+
+func (s *Summary) title() {
+	s.lines++
+	b := s.buf
+	for i := range summaryColumns {
+		start := len(b)
+		b = append(b, summaryColumns[i].name...)
+		b = s.endColumn(b, start, i)
+	}
+	s.buf = b
+}
+
+// endColumn pads a column or ends it with a tab, and the last one with a line break.
+func (s *Summary) endColumn(b []byte, start, at int) []byte {
+	if at == len(summaryColumns)-1 {
+		return append(b, '\n')
+	}
+	if !s.options.Aligned {
+		return append(b, '\t')
+	}
+	width := summaryColumns[at].width
+	used := utf8.RuneCount(b[start:])
+	pad := max(width, -width) - used
+	if width < 0 && pad > 0 {
+		n := len(b) - start
+		for range pad {
+			b = append(b, ' ')
+		}
+		copy(b[start+pad:], b[start:start+n])
+		for i := range pad {
+			b[start+i] = ' '
+		}
+		pad = 0
+	}
+	for ; pad > 0; pad-- {
+		b = append(b, ' ')
+	}
+	return append(b, ' ')
+}
+
+// Exchange implements dissect.Output.
+func (s *Summary) Exchange(x *dissect.Exchange) {
+	if s.lines == 0 {
+		s.title()
+	}
+	s.lines++
+	b := s.buf
+	for i := range summaryColumns {
+		start := len(b)
+		b = summaryColumns[i].add(s, b, x)
+		if len(b) == start {
+			b = append(b, '-')
+		}
+		b = s.endColumn(b, start, i)
+	}
+	s.buf = b
+	s.written()
+}
+
+// number is the number of the message that completed the exchange.
+func number(x *dissect.Exchange) int64 {
+	if x.Response != nil {
+		return x.Response.Number
+	}
+	return x.Request.Number
+}
+
+// round rounds a duration to three significant digits or a microsecond, which is what a reader compares.
+func round(ns int64) int64 {
+	unit := int64(1000)
+	for n := max(ns, -ns); n >= 1e6 && n/unit >= 10000; unit *= 10 {
+	}
+	return (ns + unit/2) / unit * unit
+}
+
+// appendSize appends a size in bytes: 86, 41.2K, 3.1M.
+func appendSize(b []byte, n int) []byte {
+	units := "KMG"
+	if n < 1000 {
+		return strconv.AppendInt(b, int64(n), 10)
+	}
+	tenths := (n*10 + 512) / 1024
+	for len(units) > 1 && tenths >= 10000 {
+		tenths = (tenths + 512) / 1024
+		units = units[1:]
+	}
+	b = strconv.AppendInt(b, int64(tenths/10), 10)
+	if tenths < 1000 {
+		b = append(b, '.', byte('0'+tenths%10))
+	}
+	return append(b, units[0])
+}
+
+// appendResult appends the worst error of the answer, or what became of the request.
+func appendResult(b []byte, x *dissect.Exchange) []byte {
+	switch {
+	case x.NoAnswer:
+		return append(b, "no-answer"...)
+	case x.Response == nil:
+		return append(b, "UNANSWERED"...)
+	case x.Response.Cut():
+		return append(b, "CUT"...)
+	case x.Response.Undecoded() != nil:
+		return append(b, "UNDECODED"...)
+	}
+	errors := x.Response.Facts().Errors
+	if len(errors) == 0 {
+		return append(b, "ok"...)
+	}
+	b = append(b, schema.ErrorName(worst(errors))...)
+	if len(errors) > 1 {
+		b = append(b, " x"...)
+		b = strconv.AppendInt(b, int64(len(errors)), 10)
+	}
+	return b
+}
+
+// worst is the first error that a client cannot mend by trying again, else the first.
+func worst(errors []dissect.ErrorFact) int16 {
+	for _, e := range errors {
+		if known := schema.ErrorByCode(e.Code); known == nil || !known.Retriable {
+			return e.Code
+		}
+	}
+	return errors[0].Code
+}
+
+// maxTopics is how many topics a line names before it only counts them.
+const maxTopics = 3
+
+// appendWhat appends what the exchange is about, in a few words. Credentials are never among them.
+func appendWhat(b []byte, x *dissect.Exchange) []byte {
+	start := len(b)
+	q := x.Request.Facts()
+	if x.Request.Secret() || x.Response != nil && x.Response.Secret() {
+		return b
+	}
+	topics, partly := q.Topics, false
+	if x.Response != nil {
+		if r := x.Response.Facts(); len(topics) == 0 || r.HasRecords {
+			if len(r.Topics) > 0 {
+				topics, partly = r.Topics, r.HasRecords
+			}
+		}
+	}
+	b = appendLabelled(b, "group", q.Group)
+	b = appendLabelled(b, "member", q.Member)
+	b = appendLabelled(b, "txn", q.TransactionalID)
+	for i := range topics {
+		if i == maxTopics {
+			b = fmt.Appendf(space(b, start), "+%d topics", len(topics)-maxTopics)
+			break
+		}
+		b = appendTopic(space(b, start), &topics[i], q, partly)
+	}
+	if q.HasAcks {
+		b = append(space(b, start), "acks="...)
+		b = strconv.AppendInt(b, int64(q.Acks), 10)
+	}
+	if q.HasRecords {
+		b = appendCount(space(b, start), int64(q.Batches), "batch", "batches")
+		b = appendCount(space(b, start), q.Records, "record", "records")
+	}
+	if q.HasSession && q.SessionID != 0 {
+		b = append(space(b, start), "session "...)
+		b = strconv.AppendInt(b, q.SessionID, 10)
+		b = append(b, '/')
+		b = strconv.AppendInt(b, q.SessionEpoch, 10)
+	}
+	return b
+}
+
+func space(b []byte, start int) []byte {
+	if len(b) > start {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+func appendLabelled(b []byte, label string, value []byte) []byte {
+	if len(value) == 0 {
+		return b
+	}
+	if n := len(b); n > 0 && b[n-1] != '\t' && b[n-1] != ' ' {
+		b = append(b, ' ')
+	}
+	b = append(b, label...)
+	b = append(b, ' ')
+	return appendEscaped(b, value, false)
+}
+
+func appendCount(b []byte, n int64, one, many string) []byte {
+	b = strconv.AppendInt(b, n, 10)
+	b = append(b, ' ')
+	if n == 1 {
+		return append(b, one...)
+	}
+	return append(b, many...)
+}
+
+// appendTopic appends a topic with its partitions, and where one is asked for, the offset and the records that came:
+// orders/0@1200+139.
+func appendTopic(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answered bool) []byte {
+	if t.Name != nil {
+		b = appendEscaped(b, t.Name, false)
+	} else {
+		b = base64.RawURLEncoding.AppendEncode(b, t.ID)
+	}
+	for i, p := range t.Partitions {
+		if i == maxTopics {
+			return fmt.Appendf(b, ",+%d", len(t.Partitions)-maxTopics)
+		}
+		if i == 0 {
+			b = append(b, '/')
+		} else {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(p), 10)
+	}
+	if len(t.Partitions) != 1 {
+		return b
+	}
+	if offset, ok := offsetOf(t, request); ok {
+		b = append(b, '@')
+		b = strconv.AppendInt(b, offset, 10)
+	}
+	if answered {
+		b = append(b, '+')
+		b = strconv.AppendInt(b, t.Records, 10)
+	}
+	return b
+}
+
+// offsetOf is the offset that the request asked for in a topic, or that the topic itself has.
+func offsetOf(t *dissect.TopicFacts, request *dissect.Facts) (int64, bool) {
+	for i := range request.Topics {
+		q := &request.Topics[i]
+		if q.HasOffset && string(q.Name) == string(t.Name) && string(q.ID) == string(t.ID) && len(q.Partitions) == 1 && q.Partitions[0] == t.Partitions[0] {
+			return q.Offset, true
+		}
+	}
+	return t.Offset, t.HasOffset
+}

@@ -1,0 +1,460 @@
+package render
+
+import (
+	"strconv"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// full appends every node of the message.
+func (t *Tree) full(b []byte) []byte {
+	body := t.m.Body()
+	for i := 0; i < len(t.tape); i = int(t.tape[i].Next) {
+		n := &t.tape[i]
+		last := int(n.Next) == len(t.tape)
+		switch {
+		case n.Kind == dissect.SizeNode:
+			b = t.frame(b, n, last)
+		case i == body && t.withheld:
+			b = t.withholdBody(b, i, last)
+		case n.Kind == dissect.StructNode && i == body:
+			b = t.bodyLine(b, i, last)
+			b = t.topFields(b, i, last)
+		case n.Kind == dissect.StructNode:
+			b = t.headerLine(b, n)
+			b = t.dim(b, "common header of every "+t.m.Kind.String())
+			b = t.notes(b, uint32(i)+1, last)
+			b = t.topFields(b, i, last)
+		default:
+			b = t.surplus(b, i, last)
+		}
+	}
+	return b
+}
+
+// frame appends the size prefix.
+func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
+	b = append(b, "+-- "...)
+	b = append(b, t.colors.name.paint("Frame")...)
+	b = t.place(b, n.Offset, n.Length)
+	b = t.dim(b, "where the message ends in the stream")
+	t.enter(last)
+	b = t.leafHead(b, "size", "int32")
+	b = append(b, t.colors.number.on...)
+	b = strconv.AppendInt(b, int64(t.m.Size-4), 10)
+	b = append(b, t.colors.number.off...)
+	b = t.place(b, n.Offset, n.Length)
+	b = t.dim(b, "number of bytes that follow")
+	b = t.notes(b, 1, true)
+	t.leave()
+	return b
+}
+
+// headerLine begins the line of a header: its name, version and place.
+func (t *Tree) headerLine(b []byte, n *dissect.Node) []byte {
+	b = t.headerTitle(b, n)
+	return t.place(b, n.Offset, n.Length)
+}
+
+func (t *Tree) headerTitle(b []byte, n *dissect.Node) []byte {
+	b = append(b, "+-- "...)
+	b = append(b, t.colors.name.on...)
+	b = append(b, n.Op.Name...)
+	b = append(b, t.colors.name.off...)
+	b = append(b, " v"...)
+	return strconv.AppendInt(b, int64(n.Op.Version()), 10)
+}
+
+func (t *Tree) bodyLine(b []byte, at int, last bool) []byte {
+	n := &t.tape[at]
+	b = append(b, "+-- "...)
+	b = append(b, t.colors.name.on...)
+	b = append(b, n.Op.Name...)
+	b = append(b, t.colors.name.off...)
+	b = append(b, " struct"...)
+	b = t.place(b, n.Offset, n.Length)
+	b = append(b, ' ')
+	b = append(b, t.marks.dimOn...)
+	b = append(b, "message body, version "...)
+	b = strconv.AppendInt(b, int64(n.Op.Version()), 10)
+	b = append(b, t.marks.dimOff...)
+	b = append(b, '\n')
+	return t.notes(b, uint32(at)+1, last)
+}
+
+// topFields appends the fields of the header or the body.
+func (t *Tree) topFields(b []byte, at int, last bool) []byte {
+	t.layout = nil
+	if plan := t.m.Plan(); plan != nil {
+		if at != t.m.Body() {
+			plan = plan.Header
+		}
+		t.layout = t.layoutOf(plan)
+	}
+	return t.fields(b, at, 0, last)
+}
+
+// withholdBody stands for a body that carries credentials.
+func (t *Tree) withholdBody(b []byte, at int, last bool) []byte {
+	n := &t.tape[at]
+	b = append(b, "+-- body withheld (credential-bearing API; --show-secrets prints it)"...)
+	b = t.place(b, n.Offset, n.Length)
+	b = append(b, '\n')
+	return t.notes(b, n.Next, last)
+}
+
+// fields appends what a structure contains. op is the index of its own Op in the plan.
+func (t *Tree) fields(b []byte, at, op int, last bool) []byte {
+	end := t.tape[at].Next
+	t.enter(last)
+	op++
+	for i := uint32(at) + 1; i < end; {
+		n := &t.tape[i]
+		if n.Kind == dissect.PresenceNode {
+			b = t.presence(b, i, n.Next == end)
+		} else {
+			b = t.node(b, i, op, n.Next == end)
+			op = int(n.Op.Next)
+		}
+		i = n.Next
+	}
+	t.leave()
+	return b
+}
+
+// node appends a node and all that it contains.
+func (t *Tree) node(b []byte, at uint32, op int, last bool) []byte {
+	n := &t.tape[at]
+	switch n.Kind {
+	case dissect.ValueNode:
+		return t.value(b, at, op, last)
+	case dissect.StructNode:
+		return t.structure(b, at, op, last)
+	case dissect.ArrayNode:
+		return t.array(b, at, op, last)
+	case dissect.TagsNode:
+		return t.tags(b, at, op, last)
+	}
+	return t.surplus(b, int(at), last)
+}
+
+// start begins the line of a field or element.
+func (t *Tree) start(b []byte, l *label, index uint32) []byte {
+	b = append(b, t.prefix...)
+	b = append(b, l.head...)
+	if l.op.Element {
+		b = strconv.AppendUint(b, uint64(index), 10)
+		b = append(b, l.middle...)
+	}
+	return b
+}
+
+func (t *Tree) structure(b []byte, at uint32, op int, last bool) []byte {
+	n := &t.tape[at]
+	l := t.label(op, n.Op)
+	b = t.start(b, l, n.Count)
+	if n.Null {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, "struct"...)
+	}
+	b = t.place(b, n.Offset, n.Length)
+	b = append(b, l.tail...)
+	b = t.notes(b, at+1, last)
+	return t.fields(b, int(at), op, last)
+}
+
+func (t *Tree) array(b []byte, at uint32, op int, last bool) []byte {
+	n := &t.tape[at]
+	l := t.label(op, n.Op)
+	b = t.start(b, l, n.Count)
+	b = t.appendElements(b, n)
+	b = t.place(b, n.Offset, n.Length)
+	b = append(b, l.tail...)
+	b = t.notes(b, at+1, last)
+	t.enter(last)
+	for i := at + 1; i < n.Next; {
+		c := &t.tape[i]
+		switch c.Kind {
+		case dissect.LengthNode:
+			b = t.length(b, i, c.Next == n.Next)
+		case dissect.ElementsNode:
+			b = t.elements(b, i, op+1)
+		default:
+			b = t.node(b, i, op+1, c.Next == n.Next)
+		}
+		i = c.Next
+	}
+	t.leave()
+	return b
+}
+
+// appendElements appends how many elements an array has.
+func (t *Tree) appendElements(b []byte, n *dissect.Node) []byte {
+	if n.Null {
+		return append(b, "null"...)
+	}
+	return appendCount(b, int(n.Count), "element")
+}
+
+// length appends the element count of an array as it stands on the wire.
+func (t *Tree) length(b []byte, at uint32, last bool) []byte {
+	n := &t.tape[at]
+	array := &t.tape[at-1]
+	count := int64(array.Count)
+	if array.Null {
+		count = -1
+	}
+	if n.Op.Compact {
+		b = t.leafNumber(b, "length", "uvarint", count+1)
+		b = append(b, " (compact, n+1)"...)
+	} else {
+		b = t.leafNumber(b, "length", "int32", count)
+		b = append(b, " (int32 n)"...)
+	}
+	b = t.place(b, n.Offset, n.Length)
+	if array.Null {
+		b = t.dim(b, "null, not even an empty array")
+	} else {
+		b = t.dim(b, "how many elements follow")
+	}
+	return t.notes(b, at+1, last)
+}
+
+// elements appends primitives of fixed width, each on a line of its own.
+func (t *Tree) elements(b []byte, at uint32, op int) []byte {
+	n := &t.tape[at]
+	l := t.label(op, n.Op)
+	width := uint32(n.Op.Fixed)
+	all := t.m.Raw(n)
+	for i := range n.Count {
+		b = t.start(b, l, i)
+		b = t.appendFixed(b, l, all[i*width:(i+1)*width])
+		b = append(b, l.valueOff...)
+		b = t.place(b, n.Offset+i*width, width)
+		b = append(b, '\n')
+	}
+	return t.notes(b, at+1, true)
+}
+
+// value appends a primitive.
+func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
+	n := &t.tape[at]
+	l := t.label(op, n.Op)
+	b = t.start(b, l, n.Count)
+	if n.Prefix > 0 {
+		b = t.appendVariable(b, l, n, 0)
+		b = append(b, l.valueOff...)
+		b = appendEncoding(b, n)
+	} else {
+		b = t.appendFixed(b, l, t.m.Raw(n))
+		b = append(b, l.valueOff...)
+	}
+	b = t.place(b, n.Offset, n.Length)
+	if l.kind == errorCode {
+		b = t.errorTail(b, l, n)
+	} else {
+		b = append(b, l.tail...)
+	}
+	return t.notes(b, at+1, last)
+}
+
+// errorTail explains an error code that is not 0 rather than its field.
+func (t *Tree) errorTail(b []byte, l *label, n *dissect.Node) []byte {
+	if code := t.m.Int(n); code != 0 {
+		if e := schema.ErrorByCode(int16(code)); e != nil {
+			return t.dim(b, e.Text)
+		}
+	}
+	return append(b, l.tail...)
+}
+
+// appendVariable appends a value that has its own length in front. limit is how many bytes of it are shown, 0 for all.
+func (t *Tree) appendVariable(b []byte, l *label, n *dissect.Node, limit int) []byte {
+	switch {
+	case n.Null:
+		return append(b, "null"...)
+	case l.kind == text:
+		return appendText(b, t.m.Bytes(n), limit)
+	case l.kind == batches:
+		return appendRecords(b, t.m, n)
+	}
+	return t.appendBlob(b, t.m.Bytes(n), limit)
+}
+
+// appendEncoding says how the length in front of a value is written, and what is written there.
+func appendEncoding(b []byte, n *dissect.Node) []byte {
+	length := int64(n.Length) - int64(n.Prefix)
+	if n.Null {
+		length = -1
+	}
+	switch {
+	case n.Op.Compact:
+		b = append(b, " (compact, len+1="...)
+		length++
+	case n.Op.Code == schema.OpString:
+		b = append(b, " (int16 len="...)
+	default:
+		b = append(b, " (int32 len="...)
+	}
+	b = strconv.AppendInt(b, length, 10)
+	return append(b, ')')
+}
+
+// presence appends the byte that says whether a nullable structure is there.
+func (t *Tree) presence(b []byte, at uint32, last bool) []byte {
+	n := &t.tape[at]
+	raw := t.m.Raw(n)
+	if n.Op.Tag >= 0 {
+		b = t.leafNumber(b, "presence", "uvarint", int64(raw[0]))
+	} else {
+		b = t.leafNumber(b, "presence", "int8", int64(int8(raw[0])))
+	}
+	b = t.place(b, n.Offset, n.Length)
+	if t.tape[at-1].Null {
+		b = t.dim(b, "the structure is null")
+	} else {
+		b = t.dim(b, "the structure follows")
+	}
+	return t.notes(b, at+1, last)
+}
+
+// tags appends a section of tagged fields. An empty one is its count alone.
+func (t *Tree) tags(b []byte, at uint32, op int, last bool) []byte {
+	n := &t.tape[at]
+	b = t.leafNumber(b, "tagged_fields", "uvarint", int64(n.Count))
+	b = t.place(b, n.Offset, n.Length)
+	b = t.dim(b, "number of tagged fields here")
+	if n.Next == at+2 {
+		return t.notes(b, at+2, last)
+	}
+	b = t.notes(b, at+1, last)
+	t.enter(last)
+	for i := at + 1; i < n.Next; {
+		c := &t.tape[i]
+		if c.Kind == dissect.TagCountNode {
+			b = t.leafNumber(b, "count", "uvarint", int64(n.Count))
+			b = t.place(b, c.Offset, c.Length)
+			b = t.notes(append(b, '\n'), i+1, false)
+		} else {
+			b = t.tag(b, i, op, c.Next == n.Next)
+		}
+		i = c.Next
+	}
+	t.leave()
+	return b
+}
+
+// tag appends one tagged field: its tag and size, and its value.
+func (t *Tree) tag(b []byte, at uint32, section int, last bool) []byte {
+	n := &t.tape[at]
+	b = t.leafHead(b, "tag", "tagged_field")
+	b = t.appendTagName(b, n)
+	b = t.place(b, n.Offset, n.Length)
+	b = t.notes(append(b, '\n'), at+1, last)
+	op := 0
+	if n.Op != nil {
+		op = t.layout.tagged(section, n.Op)
+	}
+	t.enter(last)
+	for i := at + 1; i < n.Next; {
+		c := &t.tape[i]
+		if c.Kind == dissect.TagHeadNode {
+			b = t.tagHead(b, i, c.Next == n.Next)
+		} else {
+			b = t.node(b, i, op, c.Next == n.Next)
+		}
+		i = c.Next
+	}
+	t.leave()
+	return b
+}
+
+// appendTagName appends the tag and the name of the field that it stands for.
+func (t *Tree) appendTagName(b []byte, n *dissect.Node) []byte {
+	b = strconv.AppendUint(b, uint64(n.Count), 10)
+	switch {
+	case n.Op == nil:
+		b = append(b, " (unknown)"...)
+	case n.Hidden:
+		b = append(append(append(b, " ("...), n.Op.Name...), ", superseded by a later one)"...)
+	default:
+		b = append(append(append(b, " ("...), n.Op.Name...), ')')
+	}
+	return b
+}
+
+func (t *Tree) tagHead(b []byte, at uint32, last bool) []byte {
+	n := &t.tape[at]
+	field := &t.tape[at-1]
+	b = t.leafHead(b, "head", "uvarint+uvarint")
+	b = append(b, t.colors.number.on...)
+	b = append(b, "tag "...)
+	b = strconv.AppendUint(b, uint64(field.Count), 10)
+	b = append(b, ", size "...)
+	b = strconv.AppendUint(b, uint64(field.Length-n.Length), 10)
+	b = append(b, t.colors.number.off...)
+	b = t.place(b, n.Offset, n.Length)
+	b = append(b, '\n')
+	return t.notes(b, at+1, last)
+}
+
+// surplus appends a leaf that no field accounts for.
+func (t *Tree) surplus(b []byte, at int, last bool) []byte {
+	n := &t.tape[at]
+	b = t.leafHead(b, surplusNames[n.Kind], "bytes")
+	b = t.appendSurplus(b, n)
+	b = t.place(b, n.Offset, n.Length)
+	if rest := t.m.Undecoded(); rest != nil && n.Kind == dissect.UndecodedNode && rest.Offset == int(n.Offset) && !t.findings.says(rest.Reason) {
+		b = append(append(b, ' '), t.marks.dimOn...)
+		b = appendEscaped(b, rest.Reason, false)
+		b = append(b, t.marks.dimOff...)
+	}
+	return t.notes(append(b, '\n'), uint32(at)+1, last)
+}
+
+var surplusNames = [...]string{
+	dissect.UnknownNode:   "value",
+	dissect.TrailingNode:  "trailing",
+	dissect.UndecodedNode: "undecoded",
+	dissect.TokenNode:     "token",
+}
+
+// appendSurplus appends the bytes of a leaf without a field, as far as they are in the capture.
+func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
+	limit := 0
+	if !t.options.Full {
+		limit = maxValue
+	}
+	raw := t.m.Raw(n)
+	b = append(b, t.colors.bytes.on...)
+	b = appendCount(b, int(n.Length), "byte")
+	if missing := int(n.Length) - len(raw); missing > 0 {
+		b = strconv.AppendInt(append(b, ", "...), int64(missing), 10)
+		b = append(b, " of them not captured"...)
+	}
+	b = t.appendContent(b, raw, limit)
+	return append(b, t.colors.bytes.off...)
+}
+
+// leafHead begins the line of a leaf that belongs to no field.
+func (t *Tree) leafHead(b []byte, name, typ string) []byte {
+	b = t.branch(b)
+	b = append(b, t.colors.name.on...)
+	b = append(b, name...)
+	b = append(b, t.colors.name.off...)
+	b = append(b, ' ')
+	b = append(b, t.marks.dimOn...)
+	b = append(b, typ...)
+	b = append(b, t.marks.dimOff...)
+	return append(b, " = "...)
+}
+
+// leafNumber begins such a line, up to its number.
+func (t *Tree) leafNumber(b []byte, name, typ string, value int64) []byte {
+	b = t.leafHead(b, name, typ)
+	b = append(b, t.colors.number.on...)
+	b = strconv.AppendInt(b, value, 10)
+	return append(b, t.colors.number.off...)
+}

@@ -1,0 +1,179 @@
+package render
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// A valueKind says how a value is printed.
+type valueKind uint8
+
+const (
+	plainNumber valueKind = iota
+	floatNumber
+	boolean
+	identifier // a uuid
+	text
+	blob
+	batches
+	errorCode
+	apiKey
+	timestamp
+)
+
+func valueKindOf(op *schema.Op) valueKind {
+	switch op.Code {
+	case schema.OpBool:
+		return boolean
+	case schema.OpFloat64:
+		return floatNumber
+	case schema.OpUUID:
+		return identifier
+	case schema.OpString:
+		return text
+	case schema.OpBytes:
+		return blob
+	case schema.OpRecords:
+		return batches
+	case schema.OpInt16:
+		switch {
+		case op.Role == schema.ErrorCode || strings.HasSuffix(op.Name, "ErrorCode"):
+			return errorCode
+		case op.Name == "RequestApiKey" || op.Name == "ApiKey" && op.Message().Name == "ApiVersionsResponse":
+			return apiKey
+		}
+	case schema.OpInt64:
+		if isTimestampName(op.Name) {
+			return timestamp
+		}
+	}
+	return plainNumber
+}
+
+func isTimestampName(name string) bool {
+	return strings.HasSuffix(name, "Timestamp") || strings.HasSuffix(name, "TimestampMs") || strings.HasSuffix(name, "TimeMs")
+}
+
+func (t *Tree) valueStyle(k valueKind) style {
+	switch k {
+	case boolean:
+		return t.colors.flag
+	case text, identifier:
+		return t.colors.text
+	case blob, batches:
+		return t.colors.bytes
+	}
+	return t.colors.number
+}
+
+// appendFixed appends a value of fixed width out of its bytes.
+func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
+	switch l.kind {
+	case boolean:
+		return strconv.AppendBool(b, value[0] != 0)
+	case floatNumber:
+		return strconv.AppendFloat(b, dissect.Float(value), 'g', -1, 64)
+	case identifier:
+		return base64.RawURLEncoding.AppendEncode(b, value)
+	}
+	v := dissect.Int(l.op.Code, value)
+	switch l.kind {
+	case errorCode:
+		if v != 0 {
+			return t.appendError(b, v)
+		}
+	case apiKey:
+		b = strconv.AppendInt(b, v, 10)
+		if api := schema.Embedded().API(int16(v)); api != nil {
+			b = append(append(append(b, " ("...), api.Name...), ')')
+		}
+		return b
+	case timestamp:
+		return appendTimestamp(b, v)
+	}
+	return strconv.AppendInt(b, v, 10)
+}
+
+// appendError appends a code other than 0, with its name.
+func (t *Tree) appendError(b []byte, code int64) []byte {
+	b = append(b, t.colors.failure.on...)
+	b = strconv.AppendInt(b, code, 10)
+	if e := schema.ErrorByCode(int16(code)); e != nil {
+		b = append(append(append(b, " ("...), e.Name...), ')')
+	}
+	return append(b, t.colors.failure.off...)
+}
+
+// The times that milliseconds are read as: from 2001 to 2096. Other values are durations, or say that there is none.
+const firstTime, lastTime = 1e12, 4e12
+
+// appendTimestamp appends milliseconds since the Unix epoch, with the date in UTC.
+func appendTimestamp(b []byte, ms int64) []byte {
+	b = strconv.AppendInt(b, ms, 10)
+	if ms < firstTime || ms > lastTime {
+		return b
+	}
+	return time.UnixMilli(ms).UTC().AppendFormat(b, " (2006-01-02 15:04:05.000)")
+}
+
+// appendText appends a string in quotes. limit is how many bytes of it are shown, 0 for all.
+func appendText(b, s []byte, limit int) []byte {
+	if limit == 0 || len(s) <= limit {
+		return appendQuoted(b, s)
+	}
+	head := cutText(s, limit)
+	b = appendQuoted(b, head)
+	return appendMore(b, len(s)-len(head), "byte")
+}
+
+// appendBlob appends bytes: how many, and what they are, as text where they are text and in hex otherwise.
+func (t *Tree) appendBlob(b, s []byte, limit int) []byte {
+	b = appendCount(b, len(s), "byte")
+	return t.appendContent(b, s, limit)
+}
+
+// appendContent appends bytes behind their number. limit is how many are shown, 0 for all.
+func (t *Tree) appendContent(b, s []byte, limit int) []byte {
+	switch {
+	case len(s) == 0:
+		return b
+	case t.withheld:
+		return append(b, " withheld"...)
+	case printable(s):
+		return appendText(append(b, ' '), s, limit)
+	}
+	b = append(b, " 0x"...)
+	if limit == 0 || len(s) <= limit/2 {
+		return hex.AppendEncode(b, s)
+	}
+	b = hex.AppendEncode(b, s[:limit/2])
+	return appendMore(b, len(s)-limit/2, "byte")
+}
+
+// appendMore says how much was left out.
+func appendMore(b []byte, n int, what string) []byte {
+	b = append(b, "... "...)
+	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(b, " more "...)
+	return appendPlural(b, n, what)
+}
+
+func appendCount(b []byte, n int, what string) []byte {
+	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(b, ' ')
+	return appendPlural(b, n, what)
+}
+
+func appendPlural(b []byte, n int, what string) []byte {
+	b = append(b, what...)
+	if n != 1 {
+		b = append(b, 's')
+	}
+	return b
+}
