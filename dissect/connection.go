@@ -22,6 +22,7 @@ type Connection struct {
 	lastDone  int64  // when the answer before had left, for Timing
 	rawTokens bool   // SASL tokens without a header are expected
 	messages  int
+	packets   int64 // that brought bytes
 
 	serverClosed bool // the server sent FIN
 	named        bool // what it carries instead of Kafka was reported

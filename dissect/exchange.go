@@ -127,7 +127,7 @@ func (c *Connection) matchWhole(h *half, data []byte) {
 		h.frame.request = c.pending.take(0)
 		return
 	}
-	if !h.frame.header && len(data) >= 8 {
+	if len(data) >= 8 {
 		c.match(&h.frame, correlationID(data))
 	}
 }

@@ -20,8 +20,12 @@ type half struct {
 	seen  bool  // some byte came
 	first int64 // packets of the first and last byte, while nothing was found
 
-	// searching for the first frame
-	window window
+	// searching for the first frame, or waiting
+	window      window
+	waitUntil   int64 // capture time
+	waitPackets int64 // count of the connection's packets
+	givenUp     bool  // the next response has waited in vain
+	atEnd       bool  // nothing more comes
 
 	// in step
 	partial  bool // a frame has begun and is not whole
@@ -38,6 +42,7 @@ type halfState uint8
 const (
 	searching halfState = iota // where frames begin is not known
 	inStep                     // the next byte is inside a frame or begins one
+	waiting                    // a response waits for its request, see wait.go
 	foreign                    // not Kafka
 )
 
@@ -83,7 +88,11 @@ func (h *half) bytes(data []byte, packet, time int64) {
 		h.search(data, packet, time)
 	case inStep:
 		h.frames(data, packet, time)
+	case waiting:
+		h.hold(data, packet, time)
 	}
+	h.conn.packets++
+	h.conn.halves[h.conn.clientDir.Other()].wake(time)
 }
 
 // frames cuts off frames. A frame that lies whole in data is not copied.
@@ -98,6 +107,10 @@ func (h *half) frames(data []byte, packet, time int64) {
 			size := int32(binary.BigEndian.Uint32(data))
 			if !h.plausibleSize(size) {
 				h.loseStep(data, packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
+				return
+			}
+			if h.mustWait(data) {
+				h.wait(data, packet, time)
 				return
 			}
 			if total := 4 + int(size); len(data) >= total {
@@ -232,6 +245,9 @@ func (h *half) whole(data []byte, holes []hole) {
 // gap takes note that bytes of the stream are missing. Where the frame ends is known when its size is, so frames
 // stay in step if the gap ends inside the frame that it hits.
 func (h *half) gap(g reassembly.Gap) {
+	if h.state == waiting {
+		h.resume(true)
+	}
 	switch h.state {
 	case searching:
 		h.window.clear()
@@ -298,9 +314,13 @@ func (h *half) fin(packet, time int64) {
 
 // end gives up on a frame that is not whole.
 func (h *half) end() {
-	switch {
-	case h.state == searching:
+	switch h.state {
+	case waiting:
+		h.resume(true)
+	case searching:
 		h.searchEnded()
+	}
+	switch {
 	case h.partial && h.total > 0 && h.frame.header:
 		if h.frame.cut == nil {
 			h.frame.cut = &cut{offset: h.received, code: MissingBytes}

@@ -49,6 +49,24 @@ func (w *window) drop(n int) {
 	w.parts, w.tried, w.skipped = kept, max(0, w.tried-n), w.skipped+int64(n)
 }
 
+// aligned tells whether the bytes at a position begin with a packet and hold exactly one frame that ends with a packet. Most
+// messages are sent so, and nothing else looks like that by chance.
+func (w *window) aligned(at int) bool {
+	if len(w.data)-at < 4 || !w.isBorder(at) {
+		return false
+	}
+	return w.isBorder(at + 4 + int(binary.BigEndian.Uint32(w.data[at:])))
+}
+
+func (w *window) isBorder(at int) bool {
+	for _, p := range w.parts {
+		if p.at == at {
+			return true
+		}
+	}
+	return at == len(w.data)
+}
+
 // search adds bytes to the window and looks for a frame.
 func (h *half) search(data []byte, packet, time int64) {
 	w := &h.window
@@ -64,7 +82,7 @@ func (h *half) search(data []byte, packet, time int64) {
 func (h *half) lookForFrame() {
 	w := &h.window
 	for at := w.tried; at < len(w.data); at++ {
-		v, kind := h.judge(w.data[at:], at == 0 && w.opened)
+		v, kind := h.judge(w.data[at:], at == 0 && w.opened || w.aligned(at))
 		if v == yes {
 			h.found(at, kind)
 			return
@@ -157,8 +175,8 @@ func (h *half) judgeResponse(data []byte, first bool) verdict {
 	if c.role == kafkaRole && len(c.pending.items) > 0 && c.pending.items[0].header.Token {
 		return yes
 	}
-	if !whole {
-		return undecided
+	if !whole || c.packets < maxWaitPackets && !h.atEnd {
+		return undecided // its request may still come
 	}
 	if len(data) > total && !plausibleNext(data[total:]) || !c.dissector.trial.answersAny(c.dissector.catalog, frame) {
 		return no
@@ -232,6 +250,13 @@ func (h *half) notKafka() {
 
 // searchEnded is called when no frame was found up to the end.
 func (h *half) searchEnded() {
+	h.atEnd = true
+	if h.window.tried = 0; len(h.window.data) > 0 {
+		h.lookForFrame()
+	}
+	if h.state != searching {
+		return
+	}
 	if h.conn.Kafka() && len(h.window.data) > 0 {
 		h.conn.report(0, finding(NotKafka, Warn, -1, "%d bytes %s are no Kafka messages", h.window.skipped+int64(len(h.window.data)), h.whence()))
 	} else if len(h.window.data) > 0 {

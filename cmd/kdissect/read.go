@@ -101,6 +101,8 @@ func (f *readFlags) format() render.Format {
 	switch f.output {
 	case "json":
 		return render.NewJSON(os.Stdout, f.options)
+	case "summary":
+		return render.NewSummary(os.Stdout, os.Stderr, f.options)
 	case "requestlog":
 		return render.NewRequestLog(os.Stdout, os.Stderr, f.options)
 	}

@@ -1,0 +1,58 @@
+package dissect
+
+// A capture does not always keep the order of the two directions: the answer can stand in it some packets before the end of its
+// request. A response whose request is not there yet therefore waits a little before it is called an orphan.
+
+const (
+	maxWaitPackets = 32      // packets of the connection; captures shuffle packets by less than 20
+	maxWaitTime    = 1e9     // nanoseconds of capture time
+	maxWaitBytes   = 1 << 20 // of the direction
+)
+
+// mustWait tells whether the response that begins with these bytes should wait for its request.
+func (h *half) mustWait(data []byte) bool {
+	c := h.conn
+	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || c.oneDirection() {
+		return false
+	}
+	if h.givenUp {
+		h.givenUp = false
+		return false
+	}
+	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
+		return false
+	}
+	return c.pending.find(correlationID(data)) < 0
+}
+
+// wait holds the bytes of a response, and all that come behind it, until its request is there.
+func (h *half) wait(data []byte, packet, time int64) {
+	h.state = waiting
+	h.waitUntil, h.waitPackets = time+maxWaitTime, h.conn.packets+maxWaitPackets
+	h.hold(data, packet, time)
+}
+
+func (h *half) hold(data []byte, packet, time int64) {
+	w := &h.window
+	w.parts = append(w.parts, part{len(w.data), packet, time})
+	w.data = append(w.data, data...)
+}
+
+// wake looks whether the response that waits can go on, and lets it go on as an orphan when it has waited long enough.
+func (h *half) wake(time int64) {
+	if h.state != waiting {
+		return
+	}
+	known := h.conn.pending.find(correlationID(h.window.data)) >= 0
+	if !known && time < h.waitUntil && h.conn.packets < h.waitPackets && len(h.window.data) < maxWaitBytes {
+		return
+	}
+	h.resume(!known)
+}
+
+// resume goes on with what waited.
+func (h *half) resume(orphan bool) {
+	w := h.window
+	h.window, h.state, h.givenUp = window{}, inStep, orphan
+	h.replay(w, 0)
+}
