@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"math"
 	"unicode/utf8"
 
@@ -38,11 +39,18 @@ type decoder struct {
 	nextHole   int    // the first of them that lies behind pos, when they are known from an earlier pass
 	recordsEnd int    // end of the records field that is being passed over, else 0
 	toDrop     int    // bytes still to come that are to be dropped
+	sumBatches bool   // compute the CRC of batches whose bytes are dropped
+	crcTable   *crc32.Table
+	crc        uint32
 	failed     fault
 }
 
-// A hole is a run of bytes of the frame that data lacks.
-type hole struct{ offset, length int }
+// A hole is a run of bytes of the frame that data lacks: the end of a batch.
+type hole struct {
+	offset, length int
+	crc            uint32 // computed CRC of the batch
+	summed         bool   // crc is there
+}
 
 // A level is a group that is being decoded.
 type level struct {

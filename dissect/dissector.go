@@ -13,7 +13,8 @@ type Needs uint8
 const (
 	NeedMessages  Needs = 1 << iota // every message, one by one
 	NeedExchanges                   // requests together with their responses; requests are kept until then
-	NeedRecords                     // what is in records fields; without it only the batches' headers are there
+	NeedBatches                     // whether the CRC of record batches is right; their headers are always there
+	NeedRecords                     // the records themselves
 	NeedPackets                     // the numbers of all packets of a message
 )
 
@@ -57,6 +58,7 @@ type Dissector struct {
 
 	number   int64
 	decoder  decoder // of both messages, one after the other
+	inflater inflater
 	message  Message // the one that is being handed over
 	request  Message // the request of the exchange that is being handed over
 	exchange Exchange
@@ -77,7 +79,9 @@ type Counts struct {
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
 	d := &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
+	d.inflater.limit = DefaultMaxUnpacked
 	d.message.decoder, d.request.decoder = &d.decoder, &d.decoder
+	d.message.inflater, d.request.inflater = &d.inflater, &d.inflater
 	return d
 }
 

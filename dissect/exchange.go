@@ -207,7 +207,7 @@ func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, hol
 	m.Connection, m.Size, m.catalog, m.data, m.holes = c, size, catalog, data, holes
 	m.Header, m.API, m.Request, m.Timing = Header{}, nil, 0, Timing{}
 	m.plan, m.cut, m.failed, m.decoded, m.body = nil, nil, nil, false, 0
-	m.Findings, m.tape = m.Findings[:0], m.tape[:0]
+	m.Findings, m.Nodes = m.Findings[:0], m.Nodes[:0]
 }
 
 func (d *Dissector) hand(m *Message) {

@@ -59,8 +59,8 @@ func (m *Message) collectFacts() {
 		return
 	}
 	lastTopic := 0 // node that began the last topic
-	for i := m.body + 1; i < int(m.tape[m.body].Next); i++ {
-		n := &m.tape[i]
+	for i := m.body + 1; i < int(m.Nodes[m.body].Next); i++ {
+		n := &m.Nodes[i]
 		if n.Op == nil || n.Op.Role == schema.NoRole || n.Null {
 			continue
 		}
@@ -219,6 +219,6 @@ func (m *Message) noteError(e ErrorFact, count int) {
 	if count > 1 {
 		more = fmt.Sprintf(" and %d more", count-1)
 	}
-	m.Findings = append(m.Findings, finding(code, severity, int(m.tape[e.Node].Offset), "%s (%d) at %s%s",
+	m.Findings = append(m.Findings, finding(code, severity, int(m.Nodes[e.Node].Offset), "%s (%d) at %s%s",
 		schema.ErrorName(e.Code), e.Code, m.AppendPath(nil, e.Node), more))
 }

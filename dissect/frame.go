@@ -199,7 +199,7 @@ func (h *half) startSkimming() {
 	}
 	h.skimming = true
 	h.skim.reset(nil, nil, h.total)
-	h.skim.complete, h.skim.passOver = false, true
+	h.skim.complete, h.skim.passOver, h.skim.sumBatches = false, true, h.conn.dissector.needs&NeedBatches != 0
 	h.skim.data, h.buffer = append(h.skim.data[:0], h.buffer...), h.buffer[:0]
 	h.skim.leaf(SizeNode, nil, 4)
 	h.skim.start(plan.Header, 4)

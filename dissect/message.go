@@ -28,17 +28,16 @@ type Message struct {
 	Timing     Timing      // Response with a known request
 	Findings   []Finding
 
-	catalog *schema.Catalog
-	plan    *schema.Plan
-	data    []byte // the frame, less the holes
-	holes   []hole
-	cut     *cut // the frame is not whole
-	decoded bool
-	tape    []Node
-	body    int // index of the body's node, 0 when there is none
-	failed  *fault
-	facts   Facts
-	decoder *decoder
+	View // of the frame, once it is decoded: see Tape
+
+	catalog  *schema.Catalog
+	plan     *schema.Plan
+	cut      *cut // the frame is not whole
+	decoded  bool
+	failed   *fault
+	facts    Facts
+	decoder  *decoder
+	inflater *inflater
 }
 
 // A Header is what is certain of a message before its body is decoded.
@@ -77,7 +76,7 @@ func (m *Message) Tape() []Node {
 	if !m.decoded {
 		m.decode()
 	}
-	return m.tape
+	return m.Nodes
 }
 
 // Body returns the index on the tape of the body's structure, or 0 when the message has none that is known.
@@ -126,7 +125,7 @@ func (m *Message) decode() {
 	m.decoded = true
 	d := m.decoder
 	d.reset(m.data, m.holes, m.Size)
-	d.tape, d.findings = m.tape[:0], m.Findings
+	d.tape, d.findings = m.Nodes[:0], m.Findings
 	m.body, m.failed = 0, nil
 	d.leaf(SizeNode, nil, min(4, len(m.data)))
 	switch {
@@ -137,7 +136,7 @@ func (m *Message) decode() {
 	default:
 		m.decodeBody(d)
 	}
-	m.tape, m.Findings = d.tape, d.findings
+	m.Nodes, m.Findings = d.tape, d.findings
 	m.collectFacts()
 }
 
@@ -240,7 +239,7 @@ func fits(plan *schema.Plan, frame []byte) bool {
 func (d *decoder) reset(data []byte, holes []hole, size int) {
 	d.data, d.holes, d.limit = data, holes, size
 	d.skipped, d.pos, d.depth, d.nextHole, d.recordsEnd, d.toDrop = 0, 0, 0, 0, 0, 0
-	d.complete, d.passOver = true, false
+	d.complete, d.passOver, d.sumBatches, d.crcTable = true, false, false, nil
 	d.tape, d.findings = d.tape[:0], d.findings[:0]
 }
 

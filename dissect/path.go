@@ -4,23 +4,23 @@ import "strconv"
 
 // AppendPath appends where a node stands, in the form `topics[0].partitions[1].errorCode`: "" is the body itself,
 // paths in the header begin with "header".
-func (m *Message) AppendPath(path []byte, at int) []byte {
-	tape := m.Tape()
+func (v *View) AppendPath(path []byte, at int) []byte {
+	tape := v.Nodes
 	for i := 0; i <= at; {
 		n := &tape[i]
 		if int(n.Next) <= at {
 			i = int(n.Next)
 			continue
 		}
-		path = m.appendStep(path, n, i)
+		path = v.appendStep(path, n, i)
 		i++
 	}
 	return path
 }
 
-func (m *Message) appendStep(path []byte, n *Node, at int) []byte {
+func (v *View) appendStep(path []byte, n *Node, at int) []byte {
 	switch {
-	case n.Kind != StructNode && n.Kind != ArrayNode && n.Kind != ValueNode, at == m.body, n.Op == nil:
+	case n.Kind != StructNode && n.Kind != ArrayNode && n.Kind != ValueNode, at == v.body, n.Op == nil:
 		return path
 	case n.Op.Element:
 		path = append(path, '[')

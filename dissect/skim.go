@@ -1,21 +1,20 @@
 package dissect
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
 
 // The body of a large frame is decoded while it comes in, and record data that no output shows
 // is dropped as it comes, so that a response of 100 MB takes the memory of its fields. Of each record batch its header
 // is kept, which says how many records there are.
-
-const (
-	batchOverhead  = 12 // base offset and batch length, in front of the bytes that the length counts
-	batchHeaderLen = 61 // of a batch of magic 2; what older magics have in front of key and value is shorter
-)
 
 // feed hands the decoder the next bytes of the frame. They are copied.
 func (d *decoder) feed(b []byte) {
 	if d.toDrop > 0 {
 		n := min(d.toDrop, len(b))
 		d.toDrop -= n
+		d.sum(b[:n])
 		b = b[n:]
 	}
 	d.data = append(d.data, b...)
@@ -46,6 +45,7 @@ func (d *decoder) passBatches() status {
 				next = d.pos + size
 			}
 		}
+		d.startSum(header[:min(keep, next-d.pos)])
 		d.drop(min(d.pos+keep, next), next)
 		d.pos = next
 	}
@@ -59,12 +59,36 @@ func (d *decoder) drop(from, to int) {
 	if n == 0 {
 		return
 	}
-	d.holes = append(d.holes, hole{from, n})
+	d.holes = append(d.holes, hole{offset: from, length: n})
 	at := from - d.skipped
 	here := min(len(d.data)-at, n)
-	d.data = append(d.data[:at], d.data[at+here:]...)
 	d.toDrop = n - here
+	d.sum(d.data[at : at+here])
+	d.data = append(d.data[:at], d.data[at+here:]...)
 	d.skipped += n
+}
+
+// startSum begins the CRC of a batch whose bytes are about to be dropped, if anybody wants to compare it.
+func (d *decoder) startSum(header []byte) {
+	d.crcTable = nil
+	if !d.sumBatches || len(header) < batchCRCStart {
+		return
+	}
+	table, start := checksum(int8(header[magicOffset]))
+	d.crcTable, d.crc = table, crc32.Update(0, table, header[start:])
+}
+
+// sum adds dropped bytes to the CRC of their batch, and keeps it with the hole once they are all there.
+func (d *decoder) sum(b []byte) {
+	if d.crcTable == nil {
+		return
+	}
+	d.crc = crc32.Update(d.crc, d.crcTable, b)
+	if d.toDrop == 0 {
+		h := &d.holes[len(d.holes)-1]
+		h.crc, h.summed = d.crc, true
+		d.crcTable = nil
+	}
 }
 
 // jump moves over a records field whose holes are known from an earlier pass.

@@ -7,20 +7,28 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
+// A View is nodes and the bytes they stand for: of a whole frame, or of a structure inside one.
+type View struct {
+	Nodes []Node // in preorder
+	data  []byte // less the holes
+	holes []hole
+	body  int // index of the body's node, 0 when there is none
+}
+
 // Bytes returns the bytes of a leaf's value, without its own length in front. They are part of
 // the frame and valid as long as the message is. Of a records field that was passed over only the part in front of the
 // first hole is there.
-func (m *Message) Bytes(n *Node) []byte {
-	return m.slice(int(n.Offset)+int(n.Prefix), int(n.Length)-int(n.Prefix))
+func (v *View) Bytes(n *Node) []byte {
+	return v.slice(int(n.Offset)+int(n.Prefix), int(n.Length)-int(n.Prefix))
 }
 
 // Raw returns the bytes of a node, with its own length in front.
-func (m *Message) Raw(n *Node) []byte { return m.slice(int(n.Offset), int(n.Length)) }
+func (v *View) Raw(n *Node) []byte { return v.slice(int(n.Offset), int(n.Length)) }
 
 // slice returns n bytes of the frame from an offset on, or as many of them as are there.
-func (m *Message) slice(offset, n int) []byte {
+func (v *View) slice(offset, n int) []byte {
 	at := offset
-	for _, h := range m.holes {
+	for _, h := range v.holes {
 		switch {
 		case h.offset+h.length <= offset:
 			at -= h.length
@@ -30,22 +38,22 @@ func (m *Message) slice(offset, n int) []byte {
 			n = h.offset - offset
 		}
 	}
-	if at >= len(m.data) {
+	if at >= len(v.data) {
 		return nil
 	}
-	return m.data[at:min(at+n, len(m.data))]
+	return v.data[at:min(at+n, len(v.data))]
 }
 
 // Int returns the value of an integer or bool leaf.
-func (m *Message) Int(n *Node) int64 { return Int(n.Op.Code, m.Bytes(n)) }
+func (v *View) Int(n *Node) int64 { return Int(n.Op.Code, v.Bytes(n)) }
 
 // Element returns the bytes of the i-th element of an ElementsNode.
-func (m *Message) Element(n *Node, i int) []byte {
-	return m.slice(int(n.Offset)+i*int(n.Op.Fixed), int(n.Op.Fixed))
+func (v *View) Element(n *Node, i int) []byte {
+	return v.slice(int(n.Offset)+i*int(n.Op.Fixed), int(n.Op.Fixed))
 }
 
 // ElementInt returns the i-th element of an ElementsNode of integers.
-func (m *Message) ElementInt(n *Node, i int) int64 { return Int(n.Op.Code, m.Element(n, i)) }
+func (v *View) ElementInt(n *Node, i int) int64 { return Int(n.Op.Code, v.Element(n, i)) }
 
 // Int returns the value of an integer or bool out of its bytes.
 func Int(code schema.OpCode, b []byte) int64 {

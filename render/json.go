@@ -26,7 +26,7 @@ func (j *JSON) Needs() dissect.Needs {
 	if j.options.Packets {
 		needs |= dissect.NeedPackets
 	}
-	return needs
+	return needs | j.options.Records.needs()
 }
 
 // Message implements dissect.Output.
@@ -195,8 +195,8 @@ func (j *JSON) appendFields(b []byte, m *dissect.Message, tape []dissect.Node, a
 		default:
 			continue // a presence byte, a count, undecoded bytes
 		}
-		if tape[value].Op == nil {
-			continue // a tagged field whose value could not be decoded
+		if tape[value].Op == nil || tape[value].Op.Code == schema.OpRecords && j.options.Records == RecordsNone {
+			continue // a tagged field whose value could not be decoded, or records that nobody wants
 		}
 		if !first {
 			b = append(b, ',')
@@ -207,12 +207,15 @@ func (j *JSON) appendFields(b []byte, m *dissect.Message, tape []dissect.Node, a
 	return b, first
 }
 
-// appendField appends one field with its name. Records are shown by their size, as Kafka's JSON does.
+// appendField appends one field with its name. Records that are not opened are shown by their size, as Kafka's JSON does.
 func (j *JSON) appendField(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
 	n := &tape[at]
 	b = append(b, '"')
 	b = append(b, n.Op.JSON...)
 	if n.Op.Code == schema.OpRecords && !n.Null {
+		if j.options.Records >= RecordsBatches {
+			return j.appendRecords(append(b, '"', ':'), m, n)
+		}
 		b = append(b, `SizeInBytes":`...)
 		return strconv.AppendInt(b, int64(n.Length)-int64(n.Prefix), 10)
 	}

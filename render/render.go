@@ -13,6 +13,8 @@ type Options struct {
 	Hex         bool        // tree: the bytes as well, 16 a row
 	Layout      bool        // json: the leaves with their offsets
 	Records     RecordsMode // how records fields are shown
+	MaxRecords  int         // tree: records shown of a batch
+	MaxBytes    int         // tree: bytes shown of a value
 	Packets     bool        // json: the numbers of all packets of a message
 	ShowSecrets bool        // bodies that carry credentials are printed
 	Aligned     bool        // summary: columns aligned for a terminal, not tab-separated
@@ -23,15 +25,30 @@ type Options struct {
 type RecordsMode uint8
 
 const (
-	RecordsSize RecordsMode = iota // their size
-	RecordsNone                    // nothing
+	RecordsSize    RecordsMode = iota // their size
+	RecordsNone                       // nothing
+	RecordsBatches                    // the headers of the batches
+	RecordsFull                       // the records as well
 )
+
+// needs is what the dissector has to provide for a mode.
+func (r RecordsMode) needs() dissect.Needs {
+	switch r {
+	case RecordsBatches:
+		return dissect.NeedBatches
+	case RecordsFull:
+		return dissect.NeedBatches | dissect.NeedRecords
+	}
+	return 0
+}
 
 // A Format writes what was dissected. Errors of the writer stick and are returned by Flush.
 type Format interface {
 	dissect.Output
 	// Needs says what the dissector has to provide.
 	Needs() dissect.Needs
+	// Close is called when all has been handed over, with what was seen.
+	Close(*dissect.Counts)
 	// Flush writes what is buffered.
 	Flush() error
 }
@@ -45,6 +62,9 @@ type sink struct {
 
 // flushSize is when buffered output is written.
 const flushSize = 64 << 10
+
+// Close implements Format for those that print nothing at the end.
+func (s *sink) Close(*dissect.Counts) {}
 
 // written is called behind each complete piece of output.
 func (s *sink) written() {

@@ -118,6 +118,12 @@ func (s *Summary) Flush() error {
 	return err
 }
 
+// Close implements Format: the counts go to the log.
+func (s *Summary) Close(c *dissect.Counts) {
+	s.findings.buf = fmt.Appendf(s.findings.buf, "%d messages on %d connections (%d others), %d with errors, %d unanswered, %d gaps\n",
+		c.Messages, c.KafkaConnections, c.Connections-c.KafkaConnections, c.Errors, c.Unanswered, c.Gaps)
+}
+
 func (s *Summary) title() {
 	s.lines++
 	b := s.buf

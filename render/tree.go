@@ -22,6 +22,7 @@ type Tree struct {
 	marks   marks
 	layouts map[*schema.Plan]*layout
 	seen    seen
+	offer   offer
 	begun   bool // something was printed
 	spaced  bool // the last line printed belongs to a message, so that an empty line follows it
 
@@ -32,8 +33,10 @@ type Tree struct {
 	odd      label   // the label in use when there is no layout
 	prefix   []byte  // what stands in front of each line: the branches of the tree that go on
 	findings placement
-	withheld bool // its body must not be shown
-	line     int  // where in the buffer the line begins that is being written (compact)
+	withheld bool   // its body must not be shown
+	line     int    // where in the buffer the line begins that is being written (compact)
+	hang     []byte // what stands in front of the lines that continue it
+	scratch  []byte
 	hex      dump
 }
 
@@ -67,7 +70,7 @@ func (t *Tree) Exchange(*dissect.Exchange) {}
 func (t *Tree) Message(m *dissect.Message) {
 	t.m, t.tape, t.prefix = m, m.Tape(), t.prefix[:0]
 	t.withheld = m.Secret() && !t.options.ShowSecrets
-	t.findings.place(m.Findings, t.tape)
+	t.findings.place(m.Findings, t.tape, t.withheld)
 	b := t.buf
 	if t.begun {
 		b = append(b, '\n')

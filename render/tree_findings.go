@@ -24,11 +24,17 @@ type place struct {
 
 const onTop = 0
 
-// place finds for each finding the innermost node that contains its offset.
-func (p *placement) place(findings []dissect.Finding, tape []dissect.Node) {
+// place finds for each finding the innermost node that contains its offset. That there is an error code is not said again
+// where the code itself is shown.
+func (p *placement) place(findings []dissect.Finding, tape []dissect.Node, withheld bool) {
 	p.findings, p.placed, p.next = findings, p.placed[:0], 0
 	for i := range findings {
-		p.placed = append(p.placed, place{nodeAt(tape, findings[i].Offset), int32(i)})
+		f := &findings[i]
+		node := nodeAt(tape, f.Offset)
+		if f.Code == dissect.ErrorCode && !withheld && node > onTop && isError(&tape[node-1]) {
+			continue
+		}
+		p.placed = append(p.placed, place{node, int32(i)})
 	}
 	if len(findings) > 1 {
 		slices.SortStableFunc(p.placed, func(x, y place) int { return int(x.node) - int(y.node) })
@@ -43,6 +49,8 @@ func nodeAt(tape []dissect.Node, offset int) uint32 {
 	}
 	return uint32(sort.Search(len(tape), func(i int) bool { return int(tape[i].Offset) > offset }))
 }
+
+func isError(n *dissect.Node) bool { return n.Kind == dissect.ValueNode && isErrorCode(n.Op) }
 
 // inside tells whether a finding that was not printed yet belongs to the nodes from index from up to index to.
 func (p *placement) inside(from, to uint32) bool {

@@ -16,7 +16,7 @@ func (t *Tree) full(b []byte) []byte {
 		switch {
 		case n.Kind == dissect.SizeNode:
 			b = t.frame(b, n, last)
-		case i == body && t.withheld:
+		case t.withholds(i):
 			b = t.withholdBody(b, i, last)
 		case n.Kind == dissect.StructNode && i == body:
 			b = t.bodyLine(b, i, last)
@@ -36,7 +36,9 @@ func (t *Tree) full(b []byte) []byte {
 // frame appends the size prefix.
 func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
 	b = append(b, "+-- "...)
-	b = append(b, t.colors.name.paint("Frame")...)
+	b = append(b, t.colors.name.on...)
+	b = append(b, "Frame"...)
+	b = append(b, t.colors.name.off...)
 	b = t.place(b, n.Offset, n.Length)
 	b = t.dim(b, "where the message ends in the stream")
 	t.enter(last)
@@ -85,14 +87,22 @@ func (t *Tree) bodyLine(b []byte, at int, last bool) []byte {
 
 // topFields appends the fields of the header or the body.
 func (t *Tree) topFields(b []byte, at int, last bool) []byte {
-	t.layout = nil
-	if plan := t.m.Plan(); plan != nil {
-		if at != t.m.Body() {
-			plan = plan.Header
-		}
-		t.layout = t.layoutOf(plan)
-	}
+	t.chooseLayout(at)
 	return t.fields(b, at, 0, last)
+}
+
+// chooseLayout chooses the layout of the header or the body.
+func (t *Tree) chooseLayout(at int) {
+	plan := t.m.Plan()
+	if plan != nil && at != t.m.Body() {
+		plan = plan.Header
+	}
+	t.layout = t.layoutOf(plan)
+}
+
+// withholds tells whether a node of the top carries credentials that must not be shown.
+func (t *Tree) withholds(at int) bool {
+	return t.withheld && (at == t.m.Body() || t.tape[at].Kind.Leaf())
 }
 
 // withholdBody stands for a body that carries credentials.
@@ -169,7 +179,7 @@ func (t *Tree) array(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
 	l := t.label(op, n.Op)
 	b = t.start(b, l, n.Count)
-	b = t.appendElements(b, n)
+	b = t.appendElements(b, at)
 	b = t.place(b, n.Offset, n.Length)
 	b = append(b, l.tail...)
 	b = t.notes(b, at+1, last)
@@ -190,12 +200,22 @@ func (t *Tree) array(b []byte, at uint32, op int, last bool) []byte {
 	return b
 }
 
-// appendElements appends how many elements an array has.
-func (t *Tree) appendElements(b []byte, n *dissect.Node) []byte {
+// appendElements appends how many elements an array has, and how many of them were decoded where that is not all.
+func (t *Tree) appendElements(b []byte, at uint32) []byte {
+	n := &t.tape[at]
 	if n.Null {
 		return append(b, "null"...)
 	}
-	return appendCount(b, int(n.Count), "element")
+	b = appendQuantity(b, int(n.Count), "element")
+	if int(n.Next) == len(t.tape)-1 && t.m.Undecoded() != nil {
+		decoded := 0
+		for i := at + 2; i < n.Next; i = t.tape[i].Next {
+			decoded++
+		}
+		b = strconv.AppendInt(append(b, ", "...), int64(decoded), 10)
+		b = append(b, " of them decoded"...)
+	}
+	return b
 }
 
 // length appends the element count of an array as it stands on the wire.
@@ -276,7 +296,7 @@ func (t *Tree) appendVariable(b []byte, l *label, n *dissect.Node, limit int) []
 	case n.Null:
 		return append(b, "null"...)
 	case l.kind == text:
-		return appendText(b, t.m.Bytes(n), limit)
+		return appendTextValue(b, t.m.Bytes(n), limit)
 	case l.kind == batches:
 		return appendRecords(b, t.m, n)
 	}
@@ -403,15 +423,31 @@ func (t *Tree) tagHead(b []byte, at uint32, last bool) []byte {
 // surplus appends a leaf that no field accounts for.
 func (t *Tree) surplus(b []byte, at int, last bool) []byte {
 	n := &t.tape[at]
-	b = t.leafHead(b, surplusNames[n.Kind], "bytes")
+	b = t.beginLine(b, last, false)
+	if n.Kind == dissect.UnknownNode && !t.options.Full {
+		b = t.leafHead(b, "tagged_field", "bytes")
+		b = strconv.AppendUint(append(b, "tag "...), uint64(n.Count), 10)
+		b = append(b, " (unknown), "...)
+	} else {
+		b = t.leafHead(b, surplusNames[n.Kind], "bytes")
+	}
 	b = t.appendSurplus(b, n)
 	b = t.place(b, n.Offset, n.Length)
-	if rest := t.m.Undecoded(); rest != nil && n.Kind == dissect.UndecodedNode && rest.Offset == int(n.Offset) && !t.findings.says(rest.Reason) {
-		b = append(append(b, ' '), t.marks.dimOn...)
-		b = appendEscaped(b, rest.Reason, false)
-		b = append(b, t.marks.dimOff...)
+	if reason := t.reason(n); reason != "" {
+		b = t.explainLine(b, reason)
+	} else {
+		b = append(b, '\n')
 	}
-	return t.notes(append(b, '\n'), uint32(at)+1, last)
+	return t.notes(b, uint32(at)+1, last)
+}
+
+// reason says why a leaf was not decoded, unless a finding says it.
+func (t *Tree) reason(n *dissect.Node) string {
+	rest := t.m.Undecoded()
+	if rest == nil || n.Kind != dissect.UndecodedNode || rest.Offset != int(n.Offset) || t.findings.says(rest.Reason) {
+		return ""
+	}
+	return string(appendEscaped(nil, rest.Reason, false))
 }
 
 var surplusNames = [...]string{
@@ -429,7 +465,7 @@ func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
 	}
 	raw := t.m.Raw(n)
 	b = append(b, t.colors.bytes.on...)
-	b = appendCount(b, int(n.Length), "byte")
+	b = appendQuantity(b, int(n.Length), "byte")
 	if missing := int(n.Length) - len(raw); missing > 0 {
 		b = strconv.AppendInt(append(b, ", "...), int64(missing), 10)
 		b = append(b, " of them not captured"...)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // Where the fields of a record batch of magic 2 stand in it.
@@ -20,10 +21,10 @@ const (
 var codecNames = [...]string{"uncompressed", "gzip", "snappy", "lz4", "zstd", "codec 5", "codec 6", "codec 7"}
 
 const (
-	codecBits         = 7
-	transactionalBit  = 0x10
-	controlBit        = 0x20
-	magicBatch   byte = 2
+	codecBits             = 7
+	transactionalBit      = 0x10
+	controlBit            = 0x20
+	magicBatch       byte = 2
 )
 
 // A digest is what the headers of the batches in a records field say.
@@ -62,16 +63,16 @@ func digestOf(data []byte, size int) (d digest) {
 // appendRecords appends the size of a records field and a digest of its batches.
 func appendRecords(b []byte, m *dissect.Message, n *dissect.Node) []byte {
 	size := int(n.Length) - int(n.Prefix)
-	b = appendCount(b, size, "byte")
+	b = appendQuantity(b, size, "byte")
 	d := digestOf(m.Bytes(n), size)
 	if d.batches == 0 {
 		return b
 	}
-	b = appendCount(append(b, ", "...), d.batches, "batch")
+	b = appendQuantity(append(b, ", "...), d.batches, "batch")
 	if d.batches > 1 {
 		b = append(b[:len(b)-1], "es"...)
 	}
-	b = appendCount(append(b, ": "...), d.records, "record")
+	b = appendQuantity(append(b, ": "...), d.records, "record")
 	b = strconv.AppendInt(append(b, " at offset "...), d.first, 10)
 	if d.last > d.first {
 		b = strconv.AppendInt(append(b, ".."...), d.last, 10)
@@ -88,7 +89,12 @@ func appendRecords(b []byte, m *dissect.Message, n *dissect.Node) []byte {
 		b = append(b, ", control"...)
 	}
 	if d.rest > 0 {
-		b = appendCount(append(b, ", then "...), d.rest, "byte")
+		b = appendQuantity(append(b, ", then "...), d.rest, "byte")
 	}
 	return b
+}
+
+// isRecords tells whether a leaf is a records field with batches in it.
+func isRecords(n *dissect.Node) bool {
+	return n.Kind == dissect.ValueNode && n.Op.Code == schema.OpRecords
 }

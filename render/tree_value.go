@@ -43,7 +43,7 @@ func valueKindOf(op *schema.Op) valueKind {
 		return batches
 	case schema.OpInt16:
 		switch {
-		case op.Role == schema.ErrorCode || strings.HasSuffix(op.Name, "ErrorCode"):
+		case isErrorCode(op):
 			return errorCode
 		case op.Name == "RequestApiKey" || op.Name == "ApiKey" && op.Message().Name == "ApiVersionsResponse":
 			return apiKey
@@ -54,6 +54,11 @@ func valueKindOf(op *schema.Op) valueKind {
 		}
 	}
 	return plainNumber
+}
+
+// isErrorCode tells whether a field holds one of Kafka's error codes.
+func isErrorCode(op *schema.Op) bool {
+	return op.Code == schema.OpInt16 && (op.Role == schema.ErrorCode || strings.HasSuffix(op.Name, "ErrorCode"))
 }
 
 func isTimestampName(name string) bool {
@@ -122,8 +127,8 @@ func appendTimestamp(b []byte, ms int64) []byte {
 	return time.UnixMilli(ms).UTC().AppendFormat(b, " (2006-01-02 15:04:05.000)")
 }
 
-// appendText appends a string in quotes. limit is how many bytes of it are shown, 0 for all.
-func appendText(b, s []byte, limit int) []byte {
+// appendTextValue appends a string in quotes. limit is how many bytes of it are shown, 0 for all.
+func appendTextValue(b, s []byte, limit int) []byte {
 	if limit == 0 || len(s) <= limit {
 		return appendQuoted(b, s)
 	}
@@ -134,7 +139,7 @@ func appendText(b, s []byte, limit int) []byte {
 
 // appendBlob appends bytes: how many, and what they are, as text where they are text and in hex otherwise.
 func (t *Tree) appendBlob(b, s []byte, limit int) []byte {
-	b = appendCount(b, len(s), "byte")
+	b = appendQuantity(b, len(s), "byte")
 	return t.appendContent(b, s, limit)
 }
 
@@ -146,7 +151,7 @@ func (t *Tree) appendContent(b, s []byte, limit int) []byte {
 	case t.withheld:
 		return append(b, " withheld"...)
 	case printable(s):
-		return appendText(append(b, ' '), s, limit)
+		return appendTextValue(append(b, ' '), s, limit)
 	}
 	b = append(b, " 0x"...)
 	if limit == 0 || len(s) <= limit/2 {
@@ -164,7 +169,7 @@ func appendMore(b []byte, n int, what string) []byte {
 	return appendPlural(b, n, what)
 }
 
-func appendCount(b []byte, n int, what string) []byte {
+func appendQuantity(b []byte, n int, what string) []byte {
 	b = strconv.AppendInt(b, int64(n), 10)
 	b = append(b, ' ')
 	return appendPlural(b, n, what)

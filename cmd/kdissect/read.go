@@ -1,56 +1,50 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/pcaps"
-	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/render"
-	"github.com/kdissect/kdissect/schema"
 )
 
 // readFlags are the flags of read.
 type readFlags struct {
-	output  string
-	color   string
-	records string
+	output  choice
+	records choice
+	color   choice
 	options render.Options
 }
 
-var (
-	outputs      = []string{"tree", "summary", "json", "requestlog"}
-	recordsModes = []string{"size", "batches", "full", "none"}
-	colorModes   = []string{"auto", "always", "never"}
-)
-
 func newRead() *cobra.Command {
-	var f readFlags
+	f := readFlags{
+		output:  choice{"tree", []string{"tree", "summary", "json", "requestlog"}},
+		records: choice{"", []string{"size", "batches", "full", "none"}},
+		color:   choice{"auto", []string{"auto", "always", "never"}},
+	}
 	cmd := &cobra.Command{
 		Use:     "read [flags] FILE",
 		Short:   "Read a capture file, or - for standard input",
 		Example: rootExamples,
 		Args:    oneFile,
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.read(args[0]) },
+		RunE:    func(_ *cobra.Command, args []string) error { return f.read(args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.output, "output", "o", "tree", "format: "+strings.Join(outputs, ", "))
+	flags.VarP(&f.output, "output", "o", "format")
 	flags.BoolVar(&f.options.Full, "full", false, "tree: every node, nothing folded or cut")
 	flags.BoolVarP(&f.options.Hex, "hex", "x", false, "tree: the bytes of each message as well")
-	flags.StringVar(&f.records, "records", "size", "json: what to show of records fields: "+strings.Join(recordsModes, ", "))
+	flags.Var(&f.records, "records", "how far to open record data (tree: full, json: batches, requestlog: size)")
+	flags.IntVar(&f.options.MaxRecords, "max-records", 10, "tree: records shown of a batch")
+	flags.IntVar(&f.options.MaxBytes, "max-bytes", 64, "tree: bytes shown of a value")
 	flags.BoolVar(&f.options.Layout, "layout", false, "json: offset and size of every field")
 	flags.BoolVar(&f.options.Packets, "packets", false, "json: the numbers of all packets of a message")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
-	flags.StringVar(&f.color, "color", "auto", "colours: "+strings.Join(colorModes, ", "))
+	flags.Var(&f.color, "color", "colours on a terminal")
 	return cmd
 }
 
@@ -66,39 +60,43 @@ func oneFile(cmd *cobra.Command, args []string) error {
 
 // read dissects one capture and prints it.
 func (f *readFlags) read(file string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
+	f.settle(file)
 	source, err := pcaps.Open(file)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	f.options.File = file
-	format := f.format()
-	return f.dissect(source, format)
+	return dissectAll(source, f.format())
 }
 
-func (f *readFlags) check() error {
-	for _, choice := range []struct {
-		flag, value string
-		known       []string
-	}{{"output", f.output, outputs}, {"records", f.records, recordsModes}, {"color", f.color, colorModes}} {
-		if !slices.Contains(choice.known, choice.value) {
-			return fmt.Errorf("--%s %s: choose one of %s", choice.flag, choice.value, strings.Join(choice.known, ", "))
-		}
-	}
+// settle derives the options that flags, terminal and environment give together.
+func (f *readFlags) settle(file string) {
 	terminal := isatty.IsTerminal(os.Stdout.Fd())
-	f.options.Color = f.color == "always" || f.color == "auto" && terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	colorful := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	f.options.Color = f.color.value == "always" || f.color.value == "auto" && colorful
 	f.options.Aligned = terminal
-	if f.records == "none" {
-		f.options.Records = render.RecordsNone
+	f.options.File = file
+	f.options.Records = f.recordsMode()
+}
+
+func (f *readFlags) recordsMode() render.RecordsMode {
+	mode := f.records.value
+	if mode == "" {
+		mode = map[string]string{"tree": "full", "json": "batches"}[f.output.value]
 	}
-	return nil
+	switch mode {
+	case "full":
+		return render.RecordsFull
+	case "batches":
+		return render.RecordsBatches
+	case "none":
+		return render.RecordsNone
+	}
+	return render.RecordsSize
 }
 
 func (f *readFlags) format() render.Format {
-	switch f.output {
+	switch f.output.value {
 	case "json":
 		return render.NewJSON(os.Stdout, f.options)
 	case "summary":
@@ -106,52 +104,5 @@ func (f *readFlags) format() render.Format {
 	case "requestlog":
 		return render.NewRequestLog(os.Stdout, os.Stderr, f.options)
 	}
-	return render.NewJSON(os.Stdout, f.options)
-}
-
-// dissect moves packets from the source through the layers to the format.
-func (f *readFlags) dissect(source pcaps.Source, format render.Format) error {
-	dissector := dissect.New(schema.Embedded(), format.Needs(), format)
-	assembler := reassembly.New(dissector)
-	status := statusOK
-	var batch pcaps.Batch
-	for {
-		err := source.Next(&batch)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			status = f.damage(dissector, err)
-			break
-		}
-		for i := range batch.Packets {
-			if err := assembler.Packet(&batch.Packets[i]); err != nil {
-				status = f.damage(dissector, err)
-			}
-		}
-		batch.Release()
-		if err := format.Flush(); err != nil {
-			return err
-		}
-	}
-	assembler.Close()
-	if err := format.Flush(); err != nil {
-		return err
-	}
-	if status != statusOK {
-		return statusError{status: status}
-	}
-	return nil
-}
-
-// damage reports what is wrong with the input, on standard error and in the output.
-func (f *readFlags) damage(d *dissect.Dissector, err error) int {
-	fmt.Fprintln(os.Stderr, "kdissect:", err)
-	finding := dissect.Finding{Code: dissect.UnsupportedLinkType, Severity: dissect.Error, Offset: -1, Text: err.Error()}
-	var damage *pcaps.DamageError
-	if errors.As(err, &damage) {
-		finding.Code = dissect.Code(damage.Code)
-	}
-	d.Report(finding)
-	return statusDamaged
+	return render.NewTree(os.Stdout, f.options)
 }

@@ -1,0 +1,98 @@
+package render
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Most connections begin with what the broker offers. It is printed whole, on few lines: `Produce 0-13, Fetch 4-18`. Where
+// it is what another message said before, that is all that is said.
+type offer struct {
+	bytes   []byte // of the array
+	message int64  // the message that it was printed with
+}
+
+// listsAPIs tells whether an array is the one of the APIs that a broker offers, and nothing odd is in it.
+func (t *Tree) listsAPIs(at uint32) bool {
+	n := &t.tape[at]
+	if n.Op.Name != "ApiKeys" || n.Op.Message().Name != "ApiVersionsResponse" || n.Count == 0 || t.findings.inside(at, n.Next) {
+		return false
+	}
+	elements := 0
+	for i := at + 2; i < n.Next; i = t.tape[i].Next {
+		if !t.plainRange(i) {
+			return false
+		}
+		elements++
+	}
+	return elements == int(n.Count)
+}
+
+// plainRange tells whether a structure is three numbers, and an empty section of tagged fields if any.
+func (t *Tree) plainRange(at uint32) bool {
+	n := &t.tape[at]
+	if n.Next < at+4 {
+		return false
+	}
+	for i := at + 1; i < at+4; i++ {
+		if c := &t.tape[i]; c.Kind != dissect.ValueNode || c.Op.Code != schema.OpInt16 {
+			return false
+		}
+	}
+	return n.Next == at+4 || t.tape[at+4].Kind == dissect.TagsNode && t.tape[at+4].Count == 0 && t.tape[at+4].Next == n.Next
+}
+
+// apiList appends the APIs with the versions of each.
+func (t *Tree) apiList(b []byte, at uint32, op int, last bool) []byte {
+	n := &t.tape[at]
+	l := t.label(op, n.Op)
+	b = t.start(t.beginLine(b, last, false), l, n.Count)
+	if raw := t.m.Raw(n); bytes.Equal(raw, t.offer.bytes) {
+		b = t.appendElements(b, at)
+		b = strconv.AppendInt(append(b, ", the same as in #"...), t.offer.message, 10)
+	} else {
+		t.offer.bytes, t.offer.message = append(t.offer.bytes[:0], raw...), t.m.Number
+		b = t.appendAPIs(b, at)
+	}
+	b = t.place(b, n.Offset, n.Length)
+	b = t.explainLine(b, t.seen.explain(l))
+	return t.notes(b, n.Next, last)
+}
+
+func (t *Tree) appendAPIs(b []byte, at uint32) []byte {
+	n := &t.tape[at]
+	b = append(b, '[')
+	for i := at + 2; i < n.Next; i = t.tape[i].Next {
+		mark := len(b)
+		if i > at+2 {
+			b = append(b, ' ')
+		}
+		b = t.apiRange(b, i)
+		if t.tape[i].Next < n.Next {
+			b = append(b, ',')
+		}
+		if i > at+2 {
+			b = t.wrap(b, mark)
+		}
+	}
+	return append(b, ']')
+}
+
+func (t *Tree) apiRange(b []byte, at uint32) []byte {
+	key, low, high := t.m.Int(&t.tape[at+1]), t.m.Int(&t.tape[at+2]), t.m.Int(&t.tape[at+3])
+	if api := schema.Embedded().API(int16(key)); api != nil {
+		b = append(b, api.Name...)
+	} else {
+		b = strconv.AppendInt(append(b, "key "...), key, 10)
+	}
+	b = append(b, ' ')
+	b = append(b, t.colors.number.on...)
+	b = strconv.AppendInt(b, low, 10)
+	if high != low {
+		b = strconv.AppendInt(append(b, '-'), high, 10)
+	}
+	return append(b, t.colors.number.off...)
+}

@@ -1,0 +1,87 @@
+package render
+
+import (
+	"unicode/utf8"
+
+	"github.com/kdissect/kdissect/dissect"
+)
+
+// columns is the width that lines of the compact tree are broken at.
+const columns = 120
+
+// beginLine notes that a line of the compact tree begins, and how the lines that continue it are indented: last says
+// that no sibling follows, children that nodes below it do.
+func (t *Tree) beginLine(b []byte, last, children bool) []byte {
+	t.line = len(b)
+	t.hang = append(t.hang[:0], t.prefix...)
+	t.hang = appendBranch(t.hang, !last)
+	t.hang = appendBranch(t.hang, children)
+	return b
+}
+
+func appendBranch(b []byte, goesOn bool) []byte {
+	if goesOn {
+		return append(b, "|   "...)
+	}
+	return append(b, "    "...)
+}
+
+// placeLine appends the place of a node and ends the line.
+func (t *Tree) placeLine(b []byte, n *dissect.Node) []byte {
+	mark := len(b)
+	b = t.place(b, n.Offset, n.Length)
+	b = t.wrap(b, mark)
+	return append(b, '\n')
+}
+
+// explainLine appends an explanation, word by word, and ends the line.
+func (t *Tree) explainLine(b []byte, about string) []byte {
+	if about == "" {
+		return append(b, '\n')
+	}
+	b = append(b, t.marks.dimOn...)
+	for from := 0; from < len(about); {
+		to := from + 1
+		for to < len(about) && about[to] != ' ' {
+			to++
+		}
+		mark := len(b)
+		if about[from] != ' ' {
+			b = append(b, ' ')
+		}
+		b = append(b, about[from:to]...)
+		b = t.wrap(b, mark)
+		from = to
+	}
+	b = append(b, t.marks.dimOff...)
+	return append(b, '\n')
+}
+
+// wrap breaks a line of the compact tree in front of its last piece, which begins with the space at mark, where the line
+// has become too long.
+func (t *Tree) wrap(b []byte, mark int) []byte {
+	if t.options.Full || visible(b[t.line:]) <= columns || mark-t.line <= len(t.hang) {
+		return b
+	}
+	t.scratch = append(t.scratch[:0], b[mark+1:]...)
+	b = append(b[:mark], '\n')
+	t.line = len(b)
+	b = append(b, t.hang...)
+	return append(b, t.scratch...)
+}
+
+// visible is how many columns a text takes, colours not counted.
+func visible(s []byte) int {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\x1b':
+			for i < len(s) && s[i] != 'm' {
+				i++
+			}
+		case utf8.RuneStart(s[i]):
+			n++
+		}
+	}
+	return n
+}
