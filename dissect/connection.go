@@ -12,17 +12,18 @@ type Connection struct {
 	ID             int // from 1, in the order of the first packets of all TCP connections
 	Client, Server netip.AddrPort
 
-	dissector *Dissector
-	stream    *reassembly.Connection
-	halves    [2]half // by reassembly.Direction
-	role      role
-	clientDir reassembly.Direction // direction of the requests, once role is known
-	pending   queue
-	clientID  string // the last one seen, so that it need not be copied again
-	lastDone  int64  // when the answer before had left, for Timing
-	rawTokens bool   // SASL tokens without a header are expected
-	messages  int
-	packets   int64 // that brought bytes
+	dissector    *Dissector
+	stream       *reassembly.Connection
+	halves       [2]half // by reassembly.Direction
+	role         role
+	clientDir    reassembly.Direction // direction of the requests, once role is known
+	pending      queue
+	clientID     string // the last one seen, so that it need not be copied again
+	lastDone     int64  // when the answer before had left, for Timing
+	lastAnswered int64  // highest number of an answered request
+	rawTokens    bool   // SASL tokens without a header are expected
+	messages     int
+	packets      int64 // that brought bytes
 
 	serverClosed bool // the server sent FIN
 	named        bool // what it carries instead of Kafka was reported
@@ -84,20 +85,21 @@ func (c *Connection) endReport() {
 
 // A request is a request that waits for its answer.
 type request struct {
-	header   Header
-	api      *schema.API
-	number   int64 // of its message, 0 while its frame is not whole
-	start    int64 // capture time of its first and last packet
-	end      int64
-	packets  Packets
-	size     int
-	data     []byte // its frame, if Needs asks for exchanges; owned
-	holes    []hole
-	cut      *cut
-	findings []Finding
-	maxWait  int64 // how long the broker may wait by design, nanoseconds
-	noAnswer bool  // Produce with acks=0
-	whole    bool  // its frame is whole and its message was handed over
+	header    Header
+	api       *schema.API
+	number    int64 // of its message, 0 while its frame is not whole
+	start     int64 // capture time of its first and last packet
+	end       int64
+	packets   Packets
+	size      int
+	data      []byte // its frame, if Needs asks for exchanges; owned
+	holes     []hole
+	cut       *cut
+	findings  []Finding
+	maxWait   int64  // how long the broker may wait by design, nanoseconds
+	noAnswer  bool   // Produce with acks=0
+	enveloped Header // Envelope: what the request inside is
+	whole     bool   // its frame is whole and its message was handed over
 }
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.

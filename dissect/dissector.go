@@ -59,6 +59,8 @@ type Dissector struct {
 	number   int64
 	decoder  decoder // of both messages, one after the other
 	inflater inflater
+	nesters  [2]nester
+	topics   topicNames
 	message  Message // the one that is being handed over
 	request  Message // the request of the exchange that is being handed over
 	exchange Exchange
@@ -80,8 +82,10 @@ type Counts struct {
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
 	d := &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
 	d.inflater.limit = DefaultMaxUnpacked
-	d.message.decoder, d.request.decoder = &d.decoder, &d.decoder
-	d.message.inflater, d.request.inflater = &d.inflater, &d.inflater
+	d.topics = topicNames{}
+	for _, m := range []*Message{&d.message, &d.request} {
+		m.decoder, m.inflater, m.nester, m.inner, m.topics = &d.decoder, &d.inflater, &d.nesters[0], &d.nesters[1], d.topics
+	}
 	return d
 }
 

@@ -7,13 +7,17 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// API keys that change how a connection goes on.
+// API keys with a rule of their own.
 const (
-	keyProduce       = 0
-	keyFetch         = 1
-	keySaslHandshake = 17
-	keyApiVersions   = 18
-	keyShareFetch    = 78
+	keyProduce        = 0
+	keyFetch          = 1
+	keyJoinGroup      = 11
+	keySyncGroup      = 14
+	keyDescribeGroups = 15
+	keySaslHandshake  = 17
+	keyApiVersions    = 18
+	keyEnvelope       = 58
+	keyShareFetch     = 78
 )
 
 // deliver hands over a frame. data is the frame less the holes, size is its size on the wire.
@@ -107,7 +111,7 @@ func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size in
 		m.Findings = append(m.Findings, finding(OrphanResponse, Warn, 4, "no request with correlation id %d was seen", m.Header.CorrelationID))
 	} else {
 		r := f.request
-		m.Header, m.API, m.Request = r.header, r.api, r.number
+		m.Header, m.API, m.Request, m.enveloped = r.header, r.api, r.number, r.enveloped
 		m.Timing = c.timing(r, f)
 		m.findPlan()
 		c.saslHandshake(r, data)
@@ -158,6 +162,9 @@ func (c *Connection) timing(r *request, f *frame) Timing {
 // answered hands over an exchange and forgets the request. response is nil where none came.
 func (c *Connection) answered(r *request, response *Message) {
 	d := c.dissector
+	if response != nil {
+		c.lastAnswered = max(c.lastAnswered, r.number)
+	}
 	if response == nil && r.noAnswer {
 		c.pending.remove(r)
 	}
@@ -196,7 +203,7 @@ func (d *Dissector) begin(m *Message, c *Connection, f *frame, data []byte, hole
 func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
 	m.reset(d.catalog, c, r.data, r.holes, r.size)
 	m.Number, m.Time, m.Packets, m.cut = r.number, r.end, r.packets, r.cut
-	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
+	m.Kind, m.Header, m.API, m.enveloped = schema.Request, r.header, r.api, r.enveloped
 	m.Findings = append(m.Findings, r.findings...)
 	m.findPlan()
 	return m
@@ -205,7 +212,7 @@ func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
 // reset makes a message ready for another frame and keeps its buffers.
 func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, holes []hole, size int) {
 	m.Connection, m.Size, m.catalog, m.data, m.holes = c, size, catalog, data, holes
-	m.Header, m.API, m.Request, m.Timing = Header{}, nil, 0, Timing{}
+	m.Header, m.enveloped, m.API, m.Request, m.Timing = Header{}, Header{}, nil, 0, Timing{}
 	m.plan, m.cut, m.failed, m.decoded, m.body = nil, nil, nil, false, 0
 	m.Findings, m.Nodes = m.Findings[:0], m.Nodes[:0]
 }
@@ -244,9 +251,11 @@ func (c *Connection) unanswered(r *request, cause reassembly.EndCause, time int6
 	age := float64(time-r.end) / 1e6
 	f := finding(Unanswered, Warn, -1, "%s was not answered within %.1f ms, when the connection ended", what, age)
 	switch {
+	case r.number < c.lastAnswered:
+		f = finding(Unanswered, Warn, -1, "%s was not answered, though a later request was", what)
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
-	case c.serverClosed:
+	case c.serverClosed && r.number > c.lastAnswered:
 		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, age)
 	}
 	c.report(r.number, f)

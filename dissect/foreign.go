@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -9,11 +10,11 @@ import (
 // foreign names what a connection carries instead of Kafka. Only ports that are known for Kafka are worth a word: a capture
 // is full of other traffic.
 func (c *Connection) foreign(h *half, data []byte) {
-	if c.Kafka() || c.named || !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
+	if c.named || !c.Kafka() && !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
 		return
 	}
 	c.named = true
-	what, code := "no Kafka messages", NotKafka
+	what, code := fmt.Sprintf("%d bytes that are no Kafka message", h.window.skipped+int64(len(data))), NotKafka
 	switch {
 	case isTLS(data):
 		what, code = "TLS", TLS

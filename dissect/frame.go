@@ -179,6 +179,9 @@ func (h *half) keep(b []byte) {
 // body, pairing is kept.
 func (h *half) lookAtHeader() {
 	if h.conn.kindOf(h.dir) == schema.Request {
+		if h.conn.rawTokens {
+			return // whether it has a header is plain when it is whole
+		}
 		if header, api, ok := h.conn.parseHeader(h.buffer, h.total); ok {
 			h.frame.header = true
 			h.frame.request = h.conn.register(header, api, &h.frame)

@@ -17,6 +17,9 @@ func (m *Message) lookAhead(r *request) {
 	case keyProduce:
 		acks, ok := m.leading(schema.Acks)
 		r.noAnswer = ok && acks == 0
+	case keyEnvelope:
+		r.enveloped = m.lookIntoEnvelope()
+		m.enveloped = r.enveloped
 	case keyFetch, keyShareFetch:
 		if wait, ok := m.leading(schema.MaxWait); ok {
 			r.maxWait = max(0, wait) * 1e6

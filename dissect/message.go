@@ -30,14 +30,18 @@ type Message struct {
 
 	View // of the frame, once it is decoded: see Tape
 
-	catalog  *schema.Catalog
-	plan     *schema.Plan
-	cut      *cut // the frame is not whole
-	decoded  bool
-	failed   *fault
-	facts    Facts
-	decoder  *decoder
-	inflater *inflater
+	catalog   *schema.Catalog
+	plan      *schema.Plan
+	cut       *cut // the frame is not whole
+	decoded   bool
+	failed    *fault
+	facts     Facts
+	decoder   *decoder
+	inflater  *inflater
+	nester    *nester
+	inner     *nester // for a structure inside a structure
+	topics    topicNames
+	enveloped Header // Envelope: what the request inside is
 }
 
 // A Header is what is certain of a message before its body is decoded.
@@ -138,6 +142,7 @@ func (m *Message) decode() {
 	}
 	m.Nodes, m.Findings = d.tape, d.findings
 	m.collectFacts()
+	m.topics.learn(&m.facts)
 }
 
 // decodeBody decodes header and body along the plan.

@@ -8,16 +8,20 @@ const (
 	keyAlterUserScramCredentials = 51
 )
 
-// Secret tells whether the body carries credentials, so that no output may show it unless asked to. A body that is not
-// decoded may carry anything that its API does.
+// Secret tells whether the body carries credentials, so that no output may show it unless asked to: also inside an Envelope.
 func (m *Message) Secret() bool {
-	key := m.Header.APIKey
 	switch {
 	case m.Header.Token:
 		return true
 	case !m.Header.Known:
 		return false
+	case m.Header.APIKey == keyEnvelope && m.enveloped.Known:
+		return carriesCredentials(m.enveloped.APIKey)
 	}
+	return carriesCredentials(m.Header.APIKey)
+}
+
+func carriesCredentials(key int16) bool {
 	return key == keySaslAuthenticate || key == keyAlterUserScramCredentials ||
 		key >= keyCreateDelegationToken && key <= keyDescribeDelegationToken
 }

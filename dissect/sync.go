@@ -49,6 +49,25 @@ func (w *window) drop(n int) {
 	w.parts, w.tried, w.skipped = kept, max(0, w.tried-n), w.skipped+int64(n)
 }
 
+// A place is how much is known in favour of a position.
+type place uint8
+
+const (
+	anywhere place = iota
+	aligned        // what begins there fills one or more packets exactly
+	opening        // the first byte of a connection
+)
+
+func (w *window) placeOf(at int) place {
+	switch {
+	case at == 0 && w.opened:
+		return opening
+	case w.aligned(at):
+		return aligned
+	}
+	return anywhere
+}
+
 // aligned tells whether the bytes at a position begin with a packet and hold exactly one frame that ends with a packet. Most
 // messages are sent so, and nothing else looks like that by chance.
 func (w *window) aligned(at int) bool {
@@ -82,7 +101,7 @@ func (h *half) search(data []byte, packet, time int64) {
 func (h *half) lookForFrame() {
 	w := &h.window
 	for at := w.tried; at < len(w.data); at++ {
-		v, kind := h.judge(w.data[at:], at == 0 && w.opened || w.aligned(at))
+		v, kind := h.judge(w.data[at:], w.placeOf(at))
 		if v == yes {
 			h.found(at, kind)
 			return
@@ -104,15 +123,15 @@ func (h *half) lookForFrame() {
 }
 
 // judge tells whether a frame begins at data[0], and of what kind.
-func (h *half) judge(data []byte, first bool) (verdict, schema.Kind) {
+func (h *half) judge(data []byte, at place) (verdict, schema.Kind) {
 	c := h.conn
 	if c.role == unknownRole || c.kindOf(h.dir) == schema.Request {
-		if v := h.judgeRequest(data, first); v != no {
+		if v := h.judgeRequest(data, at); v != no {
 			return v, schema.Request
 		}
 	}
 	if c.role == unknownRole || c.kindOf(h.dir) == schema.Response {
-		return h.judgeResponse(data, first), schema.Response
+		return h.judgeResponse(data, at), schema.Response
 	}
 	return no, schema.Request
 }
@@ -120,11 +139,11 @@ func (h *half) judge(data []byte, first bool) (verdict, schema.Kind) {
 // judgeRequest: the header must be right, and what is there of the body must decode; the first frame of a connection may be
 // broken behind a header that looks right. Where the beginning was not seen,
 // what follows must begin like a request, too.
-func (h *half) judgeRequest(data []byte, first bool) verdict {
+func (h *half) judgeRequest(data []byte, at place) verdict {
 	d := h.conn.dissector
 	v := d.requestHeader(data)
 	if v != yes {
-		if first && isKerberosToken(data) {
+		if at == opening && isKerberosToken(data) {
 			return yes
 		}
 		return v
@@ -134,15 +153,17 @@ func (h *half) judgeRequest(data []byte, first bool) verdict {
 	whole := len(data) >= total
 	plain := plainClientID(data)
 	switch {
-	case first && plain && (!whole || plan == nil):
+	case at == opening && plain && (!whole || plan == nil):
 		return yes
 	case plan == nil || !whole && !plain:
 		return no
-	case !d.trial.decodes(plan, data[:min(len(data), total)], total, first && plain):
+	case at == opening && plain:
+		return yes
+	case !d.trial.decodes(plan, data[:min(len(data), total)], total, at == aligned):
 		return no
 	case !whole:
 		return undecided
-	case first || len(data) == total:
+	case at != anywhere || len(data) == total:
 		return yes
 	}
 	return d.requestHeader(data[total:])
@@ -150,7 +171,7 @@ func (h *half) judgeRequest(data []byte, first bool) verdict {
 
 // judgeResponse: it answers an outstanding request and decodes as that answer. Where no request was seen at all, it must
 // decode as some answer, end with the bytes there or be followed by another frame.
-func (h *half) judgeResponse(data []byte, first bool) verdict {
+func (h *half) judgeResponse(data []byte, at place) verdict {
 	if len(data) < 8 {
 		return undecided
 	}
@@ -161,11 +182,11 @@ func (h *half) judgeResponse(data []byte, first bool) verdict {
 	c, total := h.conn, 4+int(size)
 	whole := len(data) >= total
 	frame := data[:min(len(data), total)]
-	if at := c.pending.find(correlationID(data)); at >= 0 && c.role == kafkaRole {
-		r := c.pending.items[at]
+	if i := c.pending.find(correlationID(data)); i >= 0 && c.role == kafkaRole {
+		r := c.pending.items[i]
 		plan := c.dissector.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
 		switch {
-		case first || plan == nil:
+		case at != anywhere || plan == nil:
 			return yes
 		case c.dissector.trial.answers(plan, frame, total, r.api):
 			return yes
@@ -257,9 +278,7 @@ func (h *half) searchEnded() {
 	if h.state != searching {
 		return
 	}
-	if h.conn.Kafka() && len(h.window.data) > 0 {
-		h.conn.report(0, finding(NotKafka, Warn, -1, "%d bytes %s are no Kafka messages", h.window.skipped+int64(len(h.window.data)), h.whence()))
-	} else if len(h.window.data) > 0 {
+	if len(h.window.data) > 0 {
 		h.conn.foreign(h, h.window.data)
 	}
 }

@@ -5,17 +5,19 @@ import "github.com/kdissect/kdissect/schema"
 // A trial decodes bytes to see whether they are what they seem. Its decoder is used again and again.
 type trial struct{ decoder decoder }
 
-// decodes tells whether the bytes of a request that are there decode along a plan. Surplus bytes are accepted in the
-// first frame of a connection only: some clients send them.
-func (t *trial) decodes(plan *schema.Plan, data []byte, total int, surplus bool) bool {
-	d := &t.decoder
+// maxSurplus is how many bytes behind the end of a request are forgiven: a well-known client sends four zero bytes behind ApiVersions v0.
+const maxSurplus = 4
+
+// decodes tells whether the bytes of a request that are there decode along a plan.
+func (t *trial) decodes(plan *schema.Plan, data []byte, total int, forgiving bool) bool {
 	switch t.run(plan, data, total) {
 	case done:
-		return d.pos == total || surplus
+		left := total - t.decoder.pos
+		return left == 0 || forgiving && left <= maxSurplus
 	case needMore:
 		return true
 	}
-	return surplus
+	return false
 }
 
 // answers tells whether the bytes of a response that are there decode along a plan to its end, or for an ApiVersions answer along

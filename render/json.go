@@ -154,38 +154,41 @@ func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 	case m.Body() == 0:
 		b = append(b, `null`...)
 	default:
-		b = j.appendValue(b, m, tape, m.Body())
+		b = j.appendValue(b, &m.View, m, m.Body())
 	}
+	b = j.appendNested(b, m)
 	b = j.appendFacts(b, m)
 	b = j.appendUnknownTags(b, m)
 	return appendUndecoded(b, m)
 }
 
-// appendValue appends the value of the node at an index of the tape, in the form of Kafka's own JSON.
-func (j *JSON) appendValue(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
-	n := &tape[at]
+// appendValue appends the value of a node in the form of Kafka's own JSON. m is the message that records in it can be opened with, nil inside
+// a nested structure.
+func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
+	n := &v.Nodes[at]
 	if n.Null {
 		return append(b, `null`...)
 	}
 	switch n.Kind {
 	case dissect.StructNode:
 		b = append(b, '{')
-		b, _ = j.appendFields(b, m, tape, at, true)
+		b, _ = j.appendFields(b, v, m, at, true)
 		return append(b, '}')
 	case dissect.ArrayNode:
-		return j.appendArray(b, m, tape, at)
+		return j.appendArray(b, v, m, at)
 	}
-	return appendPrimitive(b, n.Op.Code, m.Bytes(n))
+	return appendPrimitive(b, n.Op.Code, v.Bytes(n))
 }
 
 // appendFields appends the fields of a structure, or of its tagged fields section, separated by commas.
-func (j *JSON) appendFields(b []byte, m *dissect.Message, tape []dissect.Node, at int, first bool) ([]byte, bool) {
+func (j *JSON) appendFields(b []byte, v *dissect.View, m *dissect.Message, at int, first bool) ([]byte, bool) {
+	tape := v.Nodes
 	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
 		n := &tape[i]
 		value := i
 		switch n.Kind {
 		case dissect.TagsNode:
-			b, first = j.appendFields(b, m, tape, i, first)
+			b, first = j.appendFields(b, v, m, i, first)
 			continue
 		case dissect.TagNode:
 			if value = i + 2; n.Op == nil || n.Hidden || value >= int(n.Next) {
@@ -202,28 +205,29 @@ func (j *JSON) appendFields(b []byte, m *dissect.Message, tape []dissect.Node, a
 			b = append(b, ',')
 		}
 		first = false
-		b = j.appendField(b, m, tape, value)
+		b = j.appendField(b, v, m, value)
 	}
 	return b, first
 }
 
 // appendField appends one field with its name. Records that are not opened are shown by their size, as Kafka's JSON does.
-func (j *JSON) appendField(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
-	n := &tape[at]
+func (j *JSON) appendField(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
+	n := &v.Nodes[at]
 	b = append(b, '"')
 	b = append(b, n.Op.JSON...)
 	if n.Op.Code == schema.OpRecords && !n.Null {
-		if j.options.Records >= RecordsBatches {
-			return j.appendRecords(append(b, '"', ':'), m, n)
+		if m != nil && j.options.Records >= RecordsBatches {
+			return j.appendRecords(append(b, '"', ':'), m, at)
 		}
 		b = append(b, `SizeInBytes":`...)
 		return strconv.AppendInt(b, int64(n.Length)-int64(n.Prefix), 10)
 	}
 	b = append(b, '"', ':')
-	return j.appendValue(b, m, tape, at)
+	return j.appendValue(b, v, m, at)
 }
 
-func (j *JSON) appendArray(b []byte, m *dissect.Message, tape []dissect.Node, at int) []byte {
+func (j *JSON) appendArray(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
+	tape := v.Nodes
 	b = append(b, '[')
 	first := true
 	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
@@ -232,21 +236,21 @@ func (j *JSON) appendArray(b []byte, m *dissect.Message, tape []dissect.Node, at
 		case dissect.LengthNode, dissect.UndecodedNode:
 			continue
 		case dissect.ElementsNode:
-			b = appendElements(b, m, n)
+			b = appendElements(b, v, n)
 			continue
 		}
 		if !first {
 			b = append(b, ',')
 		}
 		first = false
-		b = j.appendValue(b, m, tape, i)
+		b = j.appendValue(b, v, m, i)
 	}
 	return append(b, ']')
 }
 
-func appendElements(b []byte, m *dissect.Message, n *dissect.Node) []byte {
+func appendElements(b []byte, v *dissect.View, n *dissect.Node) []byte {
 	width := int(n.Op.Fixed)
-	all := m.Raw(n)
+	all := v.Raw(n)
 	for i := 0; (i+1)*width <= len(all); i++ {
 		if i > 0 {
 			b = append(b, ',')

@@ -8,10 +8,14 @@ import (
 )
 
 // appendRecords appends the batches of a records field, and their records if they are asked for.
-func (j *JSON) appendRecords(b []byte, m *dissect.Message, n *dissect.Node) []byte {
+func (j *JSON) appendRecords(b []byte, m *dissect.Message, field int) []byte {
+	topic := ""
+	if j.options.Records == RecordsFull {
+		topic = m.TopicOf(field)
+	}
 	b = append(b, '[')
 	first := true
-	for batch := range m.Batches(n) {
+	for batch := range m.Batches(&m.Nodes[field]) {
 		if !first {
 			b = append(b, ',')
 		}
@@ -24,7 +28,7 @@ func (j *JSON) appendRecords(b []byte, m *dissect.Message, n *dissect.Node) []by
 		}
 		b = appendBatchHeader(b, batch, valid, known)
 		if j.options.Records == RecordsFull && !batch.Partial {
-			b = j.appendOpened(b, m, batch)
+			b = j.appendOpened(b, m, topic, batch)
 		}
 		b = append(b, '}')
 	}
@@ -93,7 +97,7 @@ func timestampType(batch *dissect.Batch) string {
 
 // appendOpened appends the records of a batch. A compressed message of older magic gets its base offset only here: it is that of the first
 // message inside.
-func (j *JSON) appendOpened(b []byte, m *dissect.Message, batch *dissect.Batch) []byte {
+func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *dissect.Batch) []byte {
 	set := m.Open(batch)
 	if set == nil {
 		return append(appendName(b, "records"), `null`...)
@@ -107,7 +111,7 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, batch *dissect.Batch) 
 			b = append(b, ',')
 		}
 		count++
-		b = j.appendRecord(b, r)
+		b = j.appendRecord(b, m, topic, batch, r)
 	}
 	b = append(b, ']')
 	if batch.Magic < 2 && batch.Codec() != 0 && count > 0 {
@@ -116,30 +120,89 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, batch *dissect.Batch) 
 	return b
 }
 
-func (j *JSON) appendRecord(b []byte, r *dissect.Record) []byte {
+func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *dissect.Batch, r *dissect.Record) []byte {
 	b = append(b, `{"offset":`...)
 	b = strconv.AppendInt(b, r.Offset, 10)
 	if r.HasTimestamp {
 		b = appendNumber(b, "timestamp", r.Timestamp)
 	}
 	b = appendTextOrBase64(b, "key", r.Key)
-	b = appendTextOrBase64(b, "value", r.Value)
-	if r.Message == nil {
-		b = append(b, `,"headers":[`...)
-		first := true
-		for key, value := range r.Headers {
-			if !first {
-				b = append(b, ',')
-			}
-			first = false
-			b = append(b, '{')
-			b = appendTextOrBase64(b, "key", key)
-			b = appendTextOrBase64(b, "value", value)
-			b = append(b, '}')
+	if key := m.DecodeKey(topic, batch, r); key != nil {
+		b = j.appendDecoded(b, "keyDecoded", key)
+	}
+	value := m.DecodeValue(topic, batch, r)
+	if value != nil && value.Secret && !j.options.ShowSecrets {
+		b = append(b, `,"value":null,"valueWithheld":"credential-bearing record"`...)
+	} else {
+		b = appendTextOrBase64(b, "value", r.Value)
+		if value != nil {
+			b = j.appendDecoded(b, "valueDecoded", value)
 		}
-		b = append(b, ']')
+	}
+	if batch.Control() {
+		b = appendString(appendName(b, "control"), r.ControlType())
+	}
+	if r.Message == nil {
+		b = appendRecordHeaders(b, r)
 	}
 	return append(b, '}')
+}
+
+func appendRecordHeaders(b []byte, r *dissect.Record) []byte {
+	b = append(b, `,"headers":[`...)
+	first := true
+	for key, value := range r.Headers {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(b, '{')
+		b = appendTextOrBase64(b, "key", key)
+		b = appendTextOrBase64(b, "value", value)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// appendDecoded appends what a key or value was decoded to.
+func (j *JSON) appendDecoded(b []byte, name string, n *dissect.Nested) []byte {
+	b = append(appendName(b, name), `{"name":`...)
+	b = appendString(b, n.Name)
+	b = appendNumber(b, "version", int64(n.Version))
+	b = append(b, `,"value":`...)
+	b = j.appendValue(b, &n.View, nil, n.Body())
+	return append(b, '}')
+}
+
+// appendNested appends the structures inside bytes fields.
+func (j *JSON) appendNested(b []byte, m *dissect.Message) []byte {
+	first := true
+	for n := range m.Nested {
+		if first {
+			b = append(b, `,"nested":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(b, `{"path":"payload.`...)
+		b = m.AppendPath(b, n.Field)
+		if n.Tail != "" {
+			b = append(append(b, '.'), n.Tail...)
+		}
+		b = append(b, `","name":`...)
+		b = appendString(b, n.Name)
+		b = appendNumber(b, "version", int64(n.Version))
+		if n.Header >= 0 {
+			b = j.appendValue(append(b, `,"header":`...), &n.View, nil, n.Header)
+		}
+		b = append(b, `,"value":`...)
+		b = j.appendValue(b, &n.View, nil, n.Body())
+		b = append(b, '}')
+	}
+	if first {
+		return b
+	}
+	return append(b, ']')
 }
 
 // appendTextOrBase64 appends bytes as text where they are that, else as base64 under another name.

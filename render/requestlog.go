@@ -87,7 +87,7 @@ func (l *RequestLog) appendPayload(b []byte, name string, m *dissect.Message) []
 		return append(b, `":null`...)
 	}
 	b = append(b, '"', ':')
-	return l.json.appendValue(b, m, m.Tape(), m.Body())
+	return l.json.appendValue(b, &m.View, m, m.Body())
 }
 
 func (l *RequestLog) note(m *dissect.Message) {

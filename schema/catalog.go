@@ -20,8 +20,25 @@ type Catalog struct {
 	apis   []*API // by API key, nil where there is none
 	byName map[string]*entry
 	names  []string // in the order of the index
+	record map[recordID]*entry
 
 	loading sync.Mutex
+}
+
+// A recordID finds a record's key or value of an internal topic.
+type recordID struct {
+	module     string // of Kafka's sources: group-coordinator, metadata ...
+	kind       Kind
+	recordType int16
+}
+
+// internalTopics are the topics whose records Kafka writes for itself, and the module whose schemas describe them.
+var internalTopics = map[string]string{
+	"__consumer_offsets":    "group-coordinator",
+	"__transaction_state":   "transaction-coordinator",
+	"__share_group_state":   "share-coordinator",
+	"__cluster_metadata":    "metadata",
+	"__remote_log_metadata": "storage",
 }
 
 // An API is what requests and responses with one API key have in common.
@@ -67,7 +84,7 @@ func newCatalog(files fs.FS) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{files: files, byName: make(map[string]*entry, 320)}
+	c := &Catalog{files: files, byName: make(map[string]*entry, 320), record: map[recordID]*entry{}}
 	for line := range strings.Lines(string(index)) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -120,6 +137,10 @@ func parseEntry(line string) (*entry, error) {
 func (c *Catalog) add(e *entry) {
 	c.byName[e.name] = e
 	c.names = append(c.names, e.name)
+	if e.kind >= MetadataRecord {
+		module, _, _ := strings.Cut(e.path, "/")
+		c.record[recordID{module, e.kind, e.apiKey}] = e
+	}
 	if e.kind > Response || e.apiKey < 0 {
 		return
 	}
@@ -183,6 +204,26 @@ func (c *Catalog) PlanByName(name string, version int16) *Plan {
 	}
 	return c.plan(e, version)
 }
+
+// RecordPlan returns the plan of a record's key or value of an internal topic, by its record type; nil where the catalog knows none.
+func (c *Catalog) RecordPlan(topic string, kind Kind, recordType, version int16) *Plan {
+	e := c.record[recordID{internalTopics[topic], kind, recordType}]
+	if e == nil {
+		return nil
+	}
+	return c.plan(e, version)
+}
+
+// Newest returns the newest version of a message, -1 where the catalog does not have it.
+func (c *Catalog) Newest(name string) int16 {
+	if e := c.byName[name]; e != nil {
+		return e.versions.High
+	}
+	return -1
+}
+
+// IsInternalTopic tells whether Kafka writes the records of a topic for itself, in layouts that the catalog knows.
+func IsInternalTopic(topic string) bool { return internalTopics[topic] != "" }
 
 func (c *Catalog) plan(e *entry, version int16) *Plan {
 	if !e.versions.Contains(version) {

@@ -1,0 +1,129 @@
+package dissect
+
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// Records of internal topics and control records have layouts of their own.
+
+// TopicOf returns the name of the topic that a records field belongs to, "" when it is not known: newer versions have only its id, which some other
+// message of the capture must have named.
+func (m *Message) TopicOf(field int) string {
+	best := ""
+	for i := m.body; i < field && i < len(m.Nodes); i++ {
+		n := &m.Nodes[i]
+		if n.Kind != ValueNode || n.Null || n.Op == nil {
+			continue
+		}
+		switch n.Op.Role {
+		case schema.TopicName:
+			best = string(m.Bytes(n))
+		case schema.TopicID:
+			best = m.topics.name(m.Bytes(n))
+		}
+	}
+	return best
+}
+
+// A recordType is what the key of a control record says.
+var controlTypes = [...]struct{ name, schema string }{
+	{"ABORT", "EndTxnMarker"},
+	{"COMMIT", "EndTxnMarker"},
+	{"LEADER_CHANGE", "LeaderChangeMessage"},
+	{"SNAPSHOT_HEADER", "SnapshotHeaderRecord"},
+	{"SNAPSHOT_FOOTER", "SnapshotFooterRecord"},
+	{"KRAFT_VERSION", "KRaftVersionRecord"},
+	{"KRAFT_VOTERS", "VotersRecord"},
+}
+
+// ControlType returns what a control record says: COMMIT, ABORT, LEADER_CHANGE ... It is "" for a type that is unknown.
+func (r *Record) ControlType() string {
+	if t := r.controlType(); t >= 0 {
+		return controlTypes[t].name
+	}
+	return ""
+}
+
+func (r *Record) controlType() int {
+	if len(r.Key) < 4 {
+		return -1
+	}
+	t := int(int16(binary.BigEndian.Uint16(r.Key[2:])))
+	if t < 0 || t >= len(controlTypes) {
+		return -1
+	}
+	return t
+}
+
+// DecodeKey decodes the key of a record of an internal topic, or of a control record. It returns nil for everything else.
+func (m *Message) DecodeKey(topic string, b *Batch, r *Record) *Nested {
+	v := &View{data: r.Key}
+	switch {
+	case b.Control():
+		return m.nester.versioned(v, m.catalog, "ControlRecordTypeSchema", 0, len(r.Key))
+	case len(r.Key) < 2 || !schema.IsInternalTopic(topic):
+		return nil
+	}
+	plan := m.catalog.RecordPlan(topic, schema.CoordinatorKey, keyType(r.Key), 0)
+	return m.nester.open(v, plan, 2, len(r.Key), false)
+}
+
+func keyType(key []byte) int16 { return int16(binary.BigEndian.Uint16(key)) }
+
+// DecodeValue decodes the value of a record of an internal topic, or of a control record. It returns nil for everything else.
+func (m *Message) DecodeValue(topic string, b *Batch, r *Record) *Nested {
+	v := &View{data: r.Value}
+	switch {
+	case b.Control():
+		return m.controlValue(v, r)
+	case r.Value == nil || !schema.IsInternalTopic(topic):
+		return nil
+	case r.Key == nil:
+		return m.metadataValue(topic, v, r.Value)
+	case len(r.Key) < 2 || len(r.Value) < 2:
+		return nil
+	}
+	plan := m.catalog.RecordPlan(topic, schema.CoordinatorValue, keyType(r.Key), keyType(r.Value))
+	return m.nester.open(v, plan, 2, len(r.Value), false)
+}
+
+// controlValue decodes what a control record carries. An end marker has its version in front; in the others the version is the first field.
+func (m *Message) controlValue(v *View, r *Record) *Nested {
+	t := r.controlType()
+	if t < 0 || len(r.Value) < 2 {
+		return nil
+	}
+	name := controlTypes[t].schema
+	if name == "EndTxnMarker" {
+		return m.nester.versioned(v, m.catalog, name, 0, len(r.Value))
+	}
+	version := keyType(r.Value)
+	n := m.nester.tolerant(v, m.catalog, name, version, 0, len(r.Value))
+	if n != nil {
+		n.Version = version
+	}
+	return n
+}
+
+// metadataValue decodes a record of the cluster metadata or of the remote log metadata: the version of this frame, the record type and its version
+// stand in front, each as an unsigned varint.
+func (m *Message) metadataValue(topic string, v *View, value []byte) *Nested {
+	at := 0
+	var head [3]uint32
+	for i := range head {
+		n, width := uvarint(value[at:])
+		if width <= 0 || n > 1<<15-1 {
+			return nil
+		}
+		head[i] = n
+		at += width
+	}
+	plan := m.catalog.RecordPlan(topic, schema.MetadataRecord, int16(head[1]), int16(head[2]))
+	n := m.nester.open(v, plan, at, len(value), false)
+	if n != nil {
+		n.Secret = n.Name == "UserScramCredentialRecord" || n.Name == "DelegationTokenRecord"
+	}
+	return n
+}
