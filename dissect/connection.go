@@ -22,6 +22,7 @@ type Connection struct {
 	lastDone     int64  // when the answer before had left, for Timing
 	lastAnswered int64  // highest number of an answered request
 	rawTokens    bool   // SASL tokens without a header are expected
+	auth         authState
 	messages     int
 	packets      int64 // that brought bytes
 

@@ -45,6 +45,7 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	r.number, r.start, r.end, r.packets, r.size, r.cut = m.Number, f.start, f.end, f.packets, size, f.cut
 	r.whole = true
 	m.lookAhead(r)
+	m.Auth = c.authRequest(m)
 	d.Counts.Requests++
 	d.hand(m)
 	if d.needs&NeedExchanges != 0 {
@@ -115,6 +116,7 @@ func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size in
 		m.Timing = c.timing(r, f)
 		m.findPlan()
 		c.saslHandshake(r, data)
+		m.Auth = c.authResponse(m)
 	}
 	d.Counts.Responses++
 	d.hand(m)
@@ -213,6 +215,7 @@ func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
 func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, holes []hole, size int) {
 	m.Connection, m.Size, m.catalog, m.data, m.holes = c, size, catalog, data, holes
 	m.Header, m.enveloped, m.API, m.Request, m.Timing = Header{}, Header{}, nil, 0, Timing{}
+	m.Auth = nil
 	m.plan, m.cut, m.failed, m.decoded, m.body = nil, nil, nil, false, 0
 	m.Findings, m.Nodes = m.Findings[:0], m.Nodes[:0]
 }

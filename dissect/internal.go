@@ -123,7 +123,8 @@ func (m *Message) metadataValue(topic string, v *View, value []byte) *Nested {
 	plan := m.catalog.RecordPlan(topic, schema.MetadataRecord, int16(head[1]), int16(head[2]))
 	n := m.nester.open(v, plan, at, len(value), false)
 	if n != nil {
-		n.Secret = n.Name == "UserScramCredentialRecord" || n.Name == "DelegationTokenRecord"
+		n.Credentials = n.Name == "UserScramCredentialRecord" || n.Name == "DelegationTokenRecord"
+		n.Secret = n.Secret || n.Credentials
 	}
 	return n
 }

@@ -26,6 +26,7 @@ type Message struct {
 	API        *schema.API // nil when the key is unknown or there is none
 	Request    int64       // Response: number of its request, 0 when that is not known
 	Timing     Timing      // Response with a known request
+	Auth       *Auth       // of authentication messages, else nil
 	Findings   []Finding
 
 	View // of the frame, once it is decoded: see Tape
@@ -141,6 +142,7 @@ func (m *Message) decode() {
 		m.decodeBody(d)
 	}
 	m.Nodes, m.Findings = d.tape, d.findings
+	m.hideSecrets()
 	m.collectFacts()
 	m.topics.learn(&m.facts)
 }

@@ -11,13 +11,14 @@ import (
 
 // A Nested is a structure that was decoded out of a bytes field or a record. It is valid during the call that hands it over.
 type Nested struct {
-	View           // Nodes[Body()] is the structure; offsets are those of the address space it stands in
-	Name    string // of its schema
-	Version int16  // as said in front of it
-	Header  int    // index of the header's node where it has one, else -1: a request inside a request
-	Field   int    // index on the message's tape of the bytes field; -1 in a record
-	Tail    string // path inside the field, for a structure inside a structure
-	Secret  bool   // it carries credentials
+	View               // Nodes[Body()] is the structure; offsets are those of the address space it stands in
+	Name        string // of its schema
+	Version     int16  // as said in front of it
+	Header      int    // index of the header's node where it has one, else -1: a request inside a request
+	Field       int    // index on the message's tape of the bytes field; -1 in a record
+	Tail        string // path inside the field, for a structure inside a structure
+	Secret      bool   // the bytes it stands in carry credentials, here or there
+	Credentials bool   // no field of it may be shown
 }
 
 // Body returns the index of the structure's node.
@@ -52,6 +53,7 @@ func (x *nester) begin(v *View, at, end int) *decoder {
 func (x *nester) finish(v *View, plan *schema.Plan) *Nested {
 	x.nested = Nested{Name: plan.Message.Name, Version: plan.Version, Header: -1, Field: -1,
 		View: View{Nodes: x.decoder.tape, data: v.data, holes: v.holes}}
+	x.nested.Secret = x.nested.markSecrets()
 	return &x.nested
 }
 
@@ -224,9 +226,11 @@ func (m *Message) openWhole(plan *schema.Plan, at, end int) *Nested {
 
 // lookIntoEnvelope reads what the request inside an Envelope is, so that its answer can be opened and its credentials be withheld.
 func (m *Message) lookIntoEnvelope() Header {
-	tape := m.Tape()
-	for i := m.body; i < len(tape); i++ {
-		n := &tape[i]
+	if m.Body() == 0 {
+		return Header{}
+	}
+	for i := m.body; i < len(m.Nodes); i++ {
+		n := &m.Nodes[i]
 		if n.Kind != ValueNode || n.Op.Name != "RequestData" {
 			continue
 		}

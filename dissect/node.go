@@ -42,4 +42,5 @@ type Node struct {
 	Prefix uint8 // bytes of the value's own length in front of the value
 	Null   bool
 	Hidden bool // superseded by a later tagged field with the same tag
+	Secret bool // a value that no output may show unless asked to
 }

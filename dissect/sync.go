@@ -1,7 +1,6 @@
 package dissect
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/kdissect/kdissect/schema"
@@ -283,16 +282,7 @@ func (h *half) searchEnded() {
 	}
 }
 
-// kerberosOID is the DER encoding of the mechanism's object identifier (RFC 4121): 1.2.840.113554.1.2.2.
-var kerberosOID = []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02}
-
-// isKerberosToken tells whether a size and a GSS-API token begin (RFC 2743, section 3.1): old clients send it without any
-// Kafka request before it.
+// isKerberosToken tells whether a frame begins that holds a token of GSS-API and nothing else.
 func isKerberosToken(data []byte) bool {
-	const applicationTag = 0x60
-	if len(data) < 24 || data[4] != applicationTag {
-		return false
-	}
-	size := binary.BigEndian.Uint32(data)
-	return size <= 1<<16 && bytes.Contains(data[5:24], kerberosOID)
+	return len(data) >= 4 && binary.BigEndian.Uint32(data) <= 1<<16 && startsKerberos(data[4:])
 }

@@ -42,6 +42,7 @@ func (j *JSON) Message(m *dissect.Message) {
 	b = strconv.AppendInt(b, int64(m.Size), 10)
 	b = appendHeader(b, m)
 	b = j.appendBody(b, m)
+	b = appendAuth(b, m.Auth)
 	b = appendTiming(b, m)
 	if j.options.Layout {
 		b = j.appendLayout(b, m)
@@ -166,8 +167,11 @@ func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 // a nested structure.
 func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
 	n := &v.Nodes[at]
-	if n.Null {
+	switch {
+	case n.Null:
 		return append(b, `null`...)
+	case n.Secret && !j.options.ShowSecrets:
+		return append(b, `"[hidden]"`...)
 	}
 	switch n.Kind {
 	case dissect.StructNode:
@@ -297,6 +301,20 @@ func appendUndecoded(b []byte, m *dissect.Message) []byte {
 	b = strconv.AppendInt(b, int64(rest.Size), 10)
 	b = append(b, `,"reason":`...)
 	b = appendString(b, rest.Reason)
+	return append(b, '}')
+}
+
+// appendAuth appends what an authentication message says, without its secrets.
+func appendAuth(b []byte, a *dissect.Auth) []byte {
+	if a == nil {
+		return b
+	}
+	b = append(b, `,"auth":{`...)
+	for _, part := range [...]struct{ name, value string }{{"mechanism", a.Mechanism}, {"step", a.Step}, {"user", a.User}, {"result", a.Result}} {
+		if part.value != "" {
+			b = appendString(appendName(b, part.name), part.value)
+		}
+	}
 	return append(b, '}')
 }
 

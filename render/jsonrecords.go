@@ -135,9 +135,9 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 		b = append(b, `,"value":null,"valueWithheld":"credential-bearing record"`...)
 	} else {
 		b = appendTextOrBase64(b, "value", r.Value)
-		if value != nil {
-			b = j.appendDecoded(b, "valueDecoded", value)
-		}
+	}
+	if value != nil && (!value.Credentials || j.options.ShowSecrets) {
+		b = j.appendDecoded(b, "valueDecoded", value)
 	}
 	if batch.Control() {
 		b = appendString(appendName(b, "control"), r.ControlType())

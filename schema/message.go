@@ -35,6 +35,8 @@ type Message struct {
 	HeaderVersions []HeaderRule
 	Fields         []*Field
 	CommonStructs  []*Struct
+
+	hasConfigs bool
 }
 
 // A HeaderRule says which header version goes with some versions of a message.
@@ -53,6 +55,9 @@ func (m *Message) APIName() string {
 	}
 	return m.Name
 }
+
+// HasConfigs tells whether the message carries names and values of configs.
+func (m *Message) HasConfigs() bool { return m.hasConfigs }
 
 // A Struct is a structure that is used by name in several places of one message.
 type Struct struct {

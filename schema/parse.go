@@ -195,6 +195,7 @@ func (p *parser) message(raw *rawMessage) *Message {
 	}
 	if p.err == nil {
 		p.check(m)
+		m.hasConfigs = findConfigs(m, m.Fields)
 	}
 	return m
 }
@@ -284,6 +285,15 @@ func (p *parser) fieldType(raw *rawField) Type {
 	}
 	t.Struct = name
 	return t
+}
+
+func findConfigs(m *Message, fields []*Field) bool {
+	for _, f := range fields {
+		if isConfig(m, f) || findConfigs(m, f.Fields) {
+			return true
+		}
+	}
+	return false
 }
 
 // check holds a message against the rules that its plans rely on.

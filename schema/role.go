@@ -1,5 +1,7 @@
 package schema
 
+import "strings"
+
 // A Role says what a field means across all messages, so that a reader of values need not
 // compare names. Most fields have none.
 type Role uint8
@@ -21,6 +23,8 @@ const (
 	SessionEpoch
 	ThrottleTime
 	MaxWait
+	ConfigName
+	ConfigValue
 )
 
 // roleOf derives the role of a field from its entity type and name.
@@ -33,6 +37,12 @@ func roleOf(m *Message, f *Field) Role {
 	case "transactionalId":
 		return TransactionalID
 	}
+	if isConfig(m, f) {
+		if f.Name == "Name" {
+			return ConfigName
+		}
+		return ConfigValue
+	}
 	if role, known := rolesByName[f.Name]; known && fits(role, f.Type) {
 		return role
 	}
@@ -43,6 +53,12 @@ func roleOf(m *Message, f *Field) Role {
 		return TransactionalID
 	}
 	return NoRole
+}
+
+// isConfig tells whether a field is the name or value of a config.
+func isConfig(m *Message, f *Field) bool {
+	return (f.Name == "Name" || f.Name == "Value") && f.Type.Base == String &&
+		(strings.Contains(m.Name, "Config") || strings.Contains(f.owner, "Config"))
 }
 
 var rolesByName = map[string]Role{
