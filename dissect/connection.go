@@ -23,6 +23,7 @@ type Connection struct {
 	lastAnswered int64  // highest number of an answered request
 	rawTokens    bool   // SASL tokens without a header are expected
 	auth         authState
+	offered      map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
 	messages     int
 	packets      int64 // that brought bytes
 

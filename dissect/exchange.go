@@ -46,6 +46,7 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	r.whole = true
 	m.lookAhead(r)
 	m.Auth = c.authRequest(m)
+	c.checkOffer(m)
 	d.Counts.Requests++
 	d.hand(m)
 	if d.needs&NeedExchanges != 0 {
@@ -117,6 +118,7 @@ func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size in
 		m.findPlan()
 		c.saslHandshake(r, data)
 		m.Auth = c.authResponse(m)
+		c.learnOffer(m)
 	}
 	d.Counts.Responses++
 	d.hand(m)

@@ -19,6 +19,7 @@ const (
 	SnaplenCut          Code = "snaplen"
 	UnknownAPI          Code = "unknown-api"
 	UnknownVersion      Code = "unknown-version"
+	VersionNotOffered   Code = "version-not-offered"
 	Undecoded           Code = "undecoded"
 	TrailingBytes       Code = "trailing-bytes"
 	MissingBytes        Code = "missing-bytes"

@@ -68,7 +68,7 @@ func (m *Message) hideSecrets() {
 // password are among them.
 func isSensitiveConfig(name []byte) bool {
 	lower := bytes.ToLower(name)
-	for _, part := range []string{"password", "secret", "jaas", "credential", "token", "keystore.key", "certificate"} {
+	for _, part := range []string{"password", "secret", "jaas", "credential", "keystore.key", "certificate"} {
 		if bytes.Contains(lower, []byte(part)) {
 			return true
 		}

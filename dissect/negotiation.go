@@ -1,0 +1,39 @@
+package dissect
+
+import "github.com/kdissect/kdissect/schema"
+
+// learnOffer takes the version ranges that the broker offers out of an ApiVersions answer.
+func (c *Connection) learnOffer(m *Message) {
+	if m.Header.APIKey != keyApiVersions || m.Body() == 0 {
+		return
+	}
+	var key int16
+	var offer schema.Versions
+	for i := m.body; i < len(m.Nodes); i++ {
+		n := &m.Nodes[i]
+		if n.Kind != ValueNode || n.Op.Code != schema.OpInt16 {
+			continue
+		}
+		switch n.Op.Name {
+		case "ApiKey":
+			key = int16(m.Int(n))
+		case "MinVersion":
+			offer.Low = int16(m.Int(n))
+		case "MaxVersion":
+			offer.High = int16(m.Int(n))
+			if c.offered == nil {
+				c.offered = map[int16]schema.Versions{}
+			}
+			c.offered[key] = offer
+		}
+	}
+}
+
+// checkOffer notes a request of a version that the broker did not offer. ApiVersions itself is asked for before the offer is known.
+func (c *Connection) checkOffer(m *Message) {
+	offer, known := c.offered[m.Header.APIKey]
+	if !known || m.Header.APIKey == keyApiVersions || offer.Contains(m.Header.Version) || m.API == nil {
+		return
+	}
+	m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 6, "%s v%d is not among the versions that the broker offered, %s", m.API.Name, m.Header.Version, offer))
+}
