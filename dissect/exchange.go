@@ -17,6 +17,7 @@ const (
 	keySaslHandshake  = 17
 	keyApiVersions    = 18
 	keyEnvelope       = 58
+	keyPushTelemetry  = 72
 	keyShareFetch     = 78
 )
 

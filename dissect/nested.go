@@ -19,6 +19,7 @@ type Nested struct {
 	Tail        string // path inside the field, for a structure inside a structure
 	Secret      bool   // the bytes it stands in carry credentials, here or there
 	Credentials bool   // no field of it may be shown
+	JSON        []byte // of a structure that is not Kafka's own, its JSON; there are no nodes then
 }
 
 // Body returns the index of the structure's node.
@@ -113,7 +114,7 @@ func (m *Message) Nested(yield func(*Nested) bool) {
 // mayNest tells whether the API has fields with structures inside.
 func (m *Message) mayNest() bool {
 	switch m.Header.APIKey {
-	case keyJoinGroup, keySyncGroup, keyDescribeGroups, keyEnvelope:
+	case keyJoinGroup, keySyncGroup, keyDescribeGroups, keyEnvelope, keyPushTelemetry:
 		return true
 	}
 	return false
@@ -132,6 +133,8 @@ func (m *Message) openField(n *Node, index int, protocolType []byte, yield func(
 		found = m.openRequest(at, end)
 	case "ResponseData":
 		found = m.openResponse(at, end)
+	case "Metrics":
+		found = m.openMetrics(index)
 	case "RequestPrincipal":
 		found = m.nester.versioned(&m.View, m.catalog, "DefaultPrincipalData", at, end)
 	}

@@ -5,20 +5,20 @@ import "strconv"
 // AppendPath appends where a node stands, in the form `topics[0].partitions[1].errorCode`: "" is the body itself,
 // paths in the header begin with "header".
 func (v *View) AppendPath(path []byte, at int) []byte {
-	tape := v.Nodes
+	tape, start := v.Nodes, len(path)
 	for i := 0; i <= at; {
 		n := &tape[i]
 		if int(n.Next) <= at {
 			i = int(n.Next)
 			continue
 		}
-		path = v.appendStep(path, n, i)
+		path = v.appendStep(path, start, n, i)
 		i++
 	}
 	return path
 }
 
-func (v *View) appendStep(path []byte, n *Node, at int) []byte {
+func (v *View) appendStep(path []byte, start int, n *Node, at int) []byte {
 	switch {
 	case n.Kind != StructNode && n.Kind != ArrayNode && n.Kind != ValueNode, at == v.body, n.Op == nil:
 		return path
@@ -29,7 +29,7 @@ func (v *View) appendStep(path []byte, n *Node, at int) []byte {
 	case n.Op.Field == nil:
 		return append(path, "header"...)
 	}
-	if len(path) > 0 {
+	if len(path) > start {
 		path = append(path, '.')
 	}
 	return append(path, n.Op.JSON...)

@@ -196,7 +196,11 @@ func (j *JSON) appendNested(b []byte, m *dissect.Message) []byte {
 			b = j.appendValue(append(b, `,"header":`...), &n.View, nil, n.Header)
 		}
 		b = append(b, `,"value":`...)
-		b = j.appendValue(b, &n.View, nil, n.Body())
+		if n.JSON != nil {
+			b = append(b, n.JSON...)
+		} else {
+			b = j.appendValue(b, &n.View, nil, n.Body())
+		}
 		b = append(b, '}')
 	}
 	if first {

@@ -1,0 +1,50 @@
+package dissect
+
+import (
+	"bytes"
+	"encoding/json"
+
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// openMetrics opens what a client pushes (KIP-714): metrics of OpenTelemetry in protobuf, compressed as the field before it says.
+func (m *Message) openMetrics(field int) *Nested {
+	packed := m.Bytes(&m.Nodes[field])
+	if codec := m.compressionBefore(field); codec != 0 {
+		unpacked, err := m.inflater.inflate(codec, packed, 0)
+		if err != nil {
+			return nil
+		}
+		packed = unpacked
+	}
+	var data metrics.MetricsData
+	if proto.Unmarshal(packed, &data) != nil || len(data.ResourceMetrics) == 0 {
+		return nil
+	}
+	text, err := protojson.Marshal(&data)
+	if err != nil {
+		return nil
+	}
+	var compact bytes.Buffer // protojson varies its white space on purpose
+	if json.Compact(&compact, text) != nil {
+		return nil
+	}
+	n := &m.nester.nested
+	*n = Nested{Name: "MetricsData", Version: 1, Header: -1, Field: field, JSON: compact.Bytes()}
+	return n
+}
+
+// compressionBefore reads the field that says how the metrics are compressed.
+func (m *Message) compressionBefore(field int) Codec {
+	for i := m.body; i < field; i++ {
+		n := &m.Nodes[i]
+		if n.Kind == ValueNode && n.Op.Name == "CompressionType" && n.Op.Code == schema.OpInt8 {
+			return Codec(m.Int(n))
+		}
+	}
+	return 0
+}
