@@ -70,12 +70,12 @@ func (c *Connection) report(message int64, f ...Finding) {
 	c.dissector.out.Report(&Report{Connection: c, Message: message, Findings: f})
 }
 
-// oneDirection tells whether only one side of the connection is in the capture.
-func (c *Connection) oneDirection() bool { return !c.halves[0].seen || !c.halves[1].seen }
+// OneDirection tells whether only one side of the connection is in the capture.
+func (c *Connection) OneDirection() bool { return !c.halves[0].seen || !c.halves[1].seen }
 
 // endReport says what can only be said when the connection has ended.
 func (c *Connection) endReport() {
-	if !c.Kafka() || !c.oneDirection() {
+	if !c.Kafka() || !c.OneDirection() {
 		return
 	}
 	missing := "server's"
@@ -106,19 +106,33 @@ type request struct {
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.
 type queue struct {
-	items []*request
+	items []*request // a slice of ring, moved to its front when it reaches the end
+	ring  []*request
 	free  []*request
 }
+
+// Bounds of a queue. Producers have 5 requests in flight, some clients thousands; where one side of a connection is not captured nothing
+// is ever answered.
+const (
+	maxPending       = 10_000
+	maxPendingOneWay = 64
+)
 
 func (q *queue) push() *request {
 	var r *request
 	if n := len(q.free); n > 0 {
 		r, q.free = q.free[n-1], q.free[:n-1]
-		*r = request{data: r.data[:0]}
+		*r = request{data: r.data[:0], holes: r.holes[:0], findings: r.findings[:0]}
 	} else {
 		r = &request{}
 	}
+	if len(q.items) == cap(q.items) && 2*len(q.items) <= cap(q.ring) {
+		q.items = append(q.ring[:0], q.items...)
+	}
 	q.items = append(q.items, r)
+	if cap(q.items) > cap(q.ring) {
+		q.ring = q.items
+	}
 	return r
 }
 
@@ -135,6 +149,10 @@ func (q *queue) find(correlationID int32) int {
 // take removes the request at a place. It may be used until it is released.
 func (q *queue) take(i int) *request {
 	r := q.items[i]
+	if i == 0 {
+		q.items = q.items[1:]
+		return r
+	}
 	copy(q.items[i:], q.items[i+1:])
 	q.items = q.items[:len(q.items)-1]
 	return r

@@ -82,7 +82,7 @@ type Counts struct {
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
 	d := &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
 	d.inflater.limit = DefaultMaxUnpacked
-	d.topics = topicNames{}
+	d.topics = newTopicNames()
 	for _, m := range []*Message{&d.message, &d.request} {
 		m.decoder, m.inflater, m.nester, m.inner, m.topics = &d.decoder, &d.inflater, &d.nesters[0], &d.nesters[1], d.topics
 	}

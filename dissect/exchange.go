@@ -83,9 +83,23 @@ func (c *Connection) register(header Header, api *schema.API, f *frame) *request
 		f.findings = append(f.findings, finding(ReusedCorrelationID, Warn, 8,
 			"correlation id %d is that of an earlier request that is not answered yet", header.CorrelationID))
 	}
+	c.makeRoom()
 	r := c.pending.push()
 	r.header, r.api = header, api
 	return r
+}
+
+// makeRoom gives up on the oldest request when too many wait.
+func (c *Connection) makeRoom() {
+	limit := maxPending
+	if c.OneDirection() {
+		limit = maxPendingOneWay
+	}
+	for len(c.pending.items) >= limit {
+		r := c.pending.take(0)
+		c.unanswered(r, reassembly.EndOfInput, r.end)
+		c.answered(r, nil)
+	}
 }
 
 // match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order.
@@ -246,7 +260,7 @@ func (c *Connection) end(cause reassembly.EndCause, time int64) {
 
 // unanswered says that a request got no answer.
 func (c *Connection) unanswered(r *request, cause reassembly.EndCause, time int64) {
-	if !r.whole || c.oneDirection() {
+	if !r.whole || c.OneDirection() {
 		return
 	}
 	c.dissector.Counts.Unanswered++

@@ -25,11 +25,13 @@ type Facts struct {
 	HasSession      bool
 
 	partitions []int32
+	codes      []codeCount // of Errors, each once
 }
 
 // TopicFacts is one topic that a message names, or whose id it has.
 type TopicFacts struct {
-	Name       []byte // nil when there is only the id
+	Name       []byte // nil when it is not known
+	Resolved   bool   // the message has only the id; the name is from another message of the capture
 	ID         []byte // 16 bytes; nil when there is only the name
 	Partitions []int32
 	Offset     int64 // that the first partition is about
@@ -54,7 +56,7 @@ func (m *Message) Facts() *Facts {
 // collectFacts reads the tape once.
 func (m *Message) collectFacts() {
 	f := &m.facts
-	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0]}
+	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0]}
 	if m.body == 0 {
 		return
 	}
@@ -85,7 +87,7 @@ func (m *Message) collectValue(f *Facts, n *Node, i int, lastTopic *int) {
 		f.partition(int32(m.Int(n)))
 	case schema.ErrorCode:
 		if code := int16(m.Int(n)); code != 0 {
-			f.Errors = append(f.Errors, ErrorFact{code, i})
+			f.addError(ErrorFact{code, i})
 		}
 	case schema.GroupID:
 		first(&f.Group, m.Bytes(n))
@@ -181,43 +183,44 @@ func (m *Message) collectRecords(f *Facts, n *Node) {
 
 // noteFacts adds the findings that facts give rise to: error codes, each once, and throttling.
 func (m *Message) noteFacts() {
-	for i, e := range m.facts.Errors {
-		if m.facts.isFirst(i) {
-			m.noteError(e, m.facts.count(e.Code))
-		}
+	for i := range m.facts.codes {
+		m.noteError(&m.facts.codes[i])
 	}
 	if ms := m.facts.ThrottleMs; ms > 0 {
 		m.Findings = append(m.Findings, finding(Throttled, Info, -1, "throttled for %d ms by a quota", ms))
 	}
 }
 
-func (f *Facts) isFirst(i int) bool {
-	for _, e := range f.Errors[:i] {
-		if e.Code == f.Errors[i].Code {
-			return false
-		}
-	}
-	return true
+// maxCodes is how many different error codes of a message are told apart; Kafka has fewer than 150 in all.
+const maxCodes = 150
+
+// A codeCount is an error code with its first place and how often it occurs.
+type codeCount struct {
+	ErrorFact
+	count int
 }
 
-func (f *Facts) count(code int16) int {
-	n := 0
-	for _, e := range f.Errors {
-		if e.Code == code {
-			n++
+func (f *Facts) addError(e ErrorFact) {
+	f.Errors = append(f.Errors, e)
+	for i := range f.codes {
+		if f.codes[i].Code == e.Code {
+			f.codes[i].count++
+			return
 		}
 	}
-	return n
+	if len(f.codes) < maxCodes {
+		f.codes = append(f.codes, codeCount{e, 1})
+	}
 }
 
-func (m *Message) noteError(e ErrorFact, count int) {
+func (m *Message) noteError(e *codeCount) {
 	code, severity := ErrorCode, Info
 	if m.API != nil && (m.API.Name == "SaslAuthenticate" || m.API.Name == "SaslHandshake") {
 		code, severity = SASLFailed, Warn
 	}
 	more := ""
-	if count > 1 {
-		more = fmt.Sprintf(" and %d more", count-1)
+	if e.count > 1 {
+		more = fmt.Sprintf(" and %d more", e.count-1)
 	}
 	m.Findings = append(m.Findings, finding(code, severity, int(m.Nodes[e.Node].Offset), "%s (%d) at %s%s",
 		schema.ErrorName(e.Code), e.Code, m.AppendPath(nil, e.Node), more))

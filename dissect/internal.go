@@ -21,7 +21,7 @@ func (m *Message) TopicOf(field int) string {
 		case schema.TopicName:
 			best = string(m.Bytes(n))
 		case schema.TopicID:
-			best = m.topics.name(m.Bytes(n))
+			best = string(m.topics.name(m.Bytes(n)))
 		}
 	}
 	return best

@@ -145,6 +145,7 @@ func (m *Message) decode() {
 	m.hideSecrets()
 	m.collectFacts()
 	m.topics.learn(&m.facts)
+	m.topics.resolve(&m.facts)
 }
 
 // decodeBody decodes header and body along the plan.

@@ -12,7 +12,7 @@ const (
 // mustWait tells whether the response that begins with these bytes should wait for its request.
 func (h *half) mustWait(data []byte) bool {
 	c := h.conn
-	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || c.oneDirection() {
+	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || c.OneDirection() {
 		return false
 	}
 	if h.givenUp {

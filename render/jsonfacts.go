@@ -36,7 +36,42 @@ func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 	if len(b) == empty {
 		return b[:start]
 	}
+	return appendTopicNames(append(b, '}'), f.Topics)
+}
+
+// appendTopicNames appends the names of topics that the message has by their ids alone.
+func appendTopicNames(b []byte, topics []dissect.TopicFacts) []byte {
+	first := true
+	for i := range topics {
+		t := &topics[i]
+		if !t.Resolved || named(topics[max(0, i-maxTopicsCompared):i], t.ID) {
+			continue
+		}
+		if first {
+			b = append(b, `,"topicNames":{"`...)
+		} else {
+			b = append(b, ',', '"')
+		}
+		first = false
+		b = base64.RawURLEncoding.AppendEncode(b, t.ID)
+		b = appendString(append(b, '"', ':'), t.Name)
+	}
+	if first {
+		return b
+	}
 	return append(b, '}')
+}
+
+// maxTopicsCompared bounds the search for a topic that a message names twice.
+const maxTopicsCompared = 64
+
+func named(topics []dissect.TopicFacts, id []byte) bool {
+	for i := range topics {
+		if topics[i].Resolved && string(topics[i].ID) == string(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendName appends a key, with a comma unless it is the first of its object.

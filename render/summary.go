@@ -221,6 +221,8 @@ func appendResult(b []byte, x *dissect.Exchange) []byte {
 	switch {
 	case x.NoAnswer:
 		return append(b, "no-answer"...)
+	case x.Response == nil && x.Request.Connection.OneDirection():
+		return append(b, "not-captured"...)
 	case x.Response == nil:
 		return append(b, "UNANSWERED"...)
 	case x.Response.Cut():
