@@ -108,7 +108,6 @@ type request struct {
 type queue struct {
 	items []*request // a slice of ring, moved to its front when it reaches the end
 	ring  []*request
-	free  []*request
 }
 
 // Bounds of a queue. Producers have 5 requests in flight, some clients thousands; where one side of a connection is not captured nothing
@@ -118,14 +117,7 @@ const (
 	maxPendingOneWay = 64
 )
 
-func (q *queue) push() *request {
-	var r *request
-	if n := len(q.free); n > 0 {
-		r, q.free = q.free[n-1], q.free[:n-1]
-		*r = request{data: r.data[:0], holes: r.holes[:0], findings: r.findings[:0]}
-	} else {
-		r = &request{}
-	}
+func (q *queue) push(r *request) {
 	if len(q.items) == cap(q.items) && 2*len(q.items) <= cap(q.ring) {
 		q.items = append(q.ring[:0], q.items...)
 	}
@@ -133,7 +125,6 @@ func (q *queue) push() *request {
 	if cap(q.items) > cap(q.ring) {
 		q.ring = q.items
 	}
-	return r
 }
 
 // find returns the place of the oldest request with a correlation id, or -1.
@@ -166,12 +157,4 @@ func (q *queue) remove(r *request) {
 			return
 		}
 	}
-}
-
-// release gives a request's memory back. Large frames are not kept.
-func (q *queue) release(r *request) {
-	if cap(r.data) > 1<<16 {
-		r.data = nil
-	}
-	q.free = append(q.free, r)
 }

@@ -61,6 +61,7 @@ type Dissector struct {
 	inflater inflater
 	nesters  [2]nester
 	topics   topicNames
+	free     []*request // to be used again
 	message  Message // the one that is being handed over
 	request  Message // the request of the exchange that is being handed over
 	exchange Exchange
@@ -143,4 +144,28 @@ func (d *Dissector) connection(sc *reassembly.Connection) *Connection {
 // Report hands over a finding about the whole capture, such as damage that the source met.
 func (d *Dissector) Report(f Finding) {
 	d.out.Report(&Report{Findings: []Finding{f}})
+}
+
+// Bounds of what is kept to be used again: a few requests with frames of usual size.
+const (
+	maxFree      = 256
+	maxFreeFrame = 4 << 10
+)
+
+func (d *Dissector) newRequest() *request {
+	n := len(d.free)
+	if n == 0 {
+		return &request{}
+	}
+	r := d.free[n-1]
+	d.free = d.free[:n-1]
+	*r = request{data: r.data[:0], holes: r.holes[:0], findings: r.findings[:0]}
+	return r
+}
+
+// release gives a request back.
+func (d *Dissector) release(r *request) {
+	if len(d.free) < maxFree && cap(r.data) <= maxFreeFrame {
+		d.free = append(d.free, r)
+	}
 }

@@ -62,8 +62,9 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 func (c *Connection) identify(h *half, data []byte, size int) *request {
 	if c.rawTokens {
 		if c.dissector.requestHeader(data) != yes || !plainClientID(data) {
-			r := c.pending.push()
+			r := c.dissector.newRequest()
 			r.header.Token = true
+			c.pending.push(r)
 			return r
 		}
 		c.rawTokens = false
@@ -84,8 +85,9 @@ func (c *Connection) register(header Header, api *schema.API, f *frame) *request
 			"correlation id %d is that of an earlier request that is not answered yet", header.CorrelationID))
 	}
 	c.makeRoom()
-	r := c.pending.push()
+	r := c.dissector.newRequest()
 	r.header, r.api = header, api
+	c.pending.push(r)
 	return r
 }
 
@@ -192,7 +194,7 @@ func (c *Connection) answered(r *request, response *Message) {
 		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer}
 		d.out.Exchange(&d.exchange)
 	}
-	c.pending.release(r)
+	d.release(r)
 }
 
 // keep copies what an exchange needs of a request when its answer comes.
