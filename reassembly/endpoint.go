@@ -45,7 +45,7 @@ func (e endpoint) compare(f endpoint) int {
 }
 
 // A key4 names a pair of IPv4 endpoints, the lesser first, so both directions have the same key.
-type key4 struct{ a, b uint64 } // address and port, 48 bits
+type key4 struct{ a, b uint64 } // the low 48 bits of the address, the port below them
 
 // A key6 does the same for IPv6.
 type key6 struct{ a, b endpoint }

@@ -1,10 +1,6 @@
 package render
 
-import (
-	"encoding/binary"
-
-	"github.com/kdissect/kdissect/dissect"
-)
+import "github.com/kdissect/kdissect/dissect"
 
 // rowSize is how many bytes a row of a dump shows.
 const rowSize = 16
@@ -26,8 +22,8 @@ type cell struct {
 	style  *style
 }
 
-// message appends the bytes of a message. Those of a body that is withheld are masked.
-func (d *dump) message(b []byte, m *dissect.Message, withheld bool) []byte {
+// message appends the bytes of a message. What the veil hides is masked.
+func (d *dump) message(b []byte, m *dissect.Message, v veil) []byte {
 	d.offset, d.filled = 0, 0
 	tape, body := m.Tape(), uint32(m.Body())
 	tags := uint32(0) // end of the tagged fields that the leaf is in
@@ -39,9 +35,8 @@ func (d *dump) message(b []byte, m *dissect.Message, withheld bool) []byte {
 		if !n.Kind.Leaf() {
 			continue
 		}
-		style := d.style(n, i < tags, body > 0 && i > body)
-		masked := withheld && !d.open(n, i < tags, body > 0 && i > body)
-		b = d.leaf(b, m, n, style, masked)
+		tagged, inBody := i < tags, body > 0 && i > body
+		b = d.leaf(b, m, n, d.style(n, tagged, inBody), v.hides(n, tagged, inBody))
 	}
 	return d.flush(b)
 }
@@ -61,22 +56,11 @@ func (d *dump) style(n *dissect.Node, tagged, inBody bool) *style {
 	return &d.colors.header
 }
 
-// open tells whether a leaf of a message with credentials may be shown: the size and the header's own fields.
-func (d *dump) open(n *dissect.Node, tagged, inBody bool) bool {
-	switch n.Kind {
-	case dissect.SizeNode, dissect.TagCountNode:
-		return !inBody
-	case dissect.ValueNode:
-		return !inBody && !tagged
-	}
-	return false
-}
-
 // leaf appends the bytes of a leaf, and how many of them are missing.
 func (d *dump) leaf(b []byte, m *dissect.Message, n *dissect.Node, s *style, masked bool) []byte {
 	raw := m.Raw(n)
 	if isRecords(n) && !masked {
-		b = d.records(b, raw, int(n.Prefix))
+		b = d.records(b, m, n)
 	} else {
 		b = d.bytes(b, raw, s, masked)
 	}
@@ -90,20 +74,22 @@ func (d *dump) leaf(b []byte, m *dissect.Message, n *dissect.Node, s *style, mas
 	return b
 }
 
+// batchHeader is the size of the header of a batch of magic 2.
+const batchHeader = 61
+
 // records appends a records field, the headers of its batches in a colour of their own.
-func (d *dump) records(b, raw []byte, prefix int) []byte {
-	b = d.bytes(b, raw[:prefix], &d.colors.body, false)
-	rest := raw[prefix:]
-	for len(rest) >= batchHeader && rest[batchMagic] == magicBatch {
-		length := batchOverhead + int(int32(binary.BigEndian.Uint32(rest[8:])))
-		if length < batchHeader || length > len(rest) {
-			break
-		}
-		b = d.bytes(b, rest[:batchHeader], &d.colors.batch, false)
-		b = d.bytes(b, rest[batchHeader:length], &d.colors.record, false)
-		rest = rest[length:]
+func (d *dump) records(b []byte, m *dissect.Message, n *dissect.Node) []byte {
+	raw := m.Raw(n)
+	b = d.bytes(b, raw[:n.Prefix], &d.colors.body, false)
+	raw = raw[n.Prefix:]
+	for batch := range m.Batches(n) {
+		all := raw[:min(batch.Size, len(raw))]
+		header := min(batchHeader, len(all))
+		b = d.bytes(b, all[:header], &d.colors.batch, false)
+		b = d.bytes(b, all[header:], &d.colors.record, false)
+		raw = raw[len(all):]
 	}
-	return d.bytes(b, rest, &d.colors.record, false)
+	return d.bytes(b, raw, &d.colors.record, false)
 }
 
 // bytes adds bytes to the rows.

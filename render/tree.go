@@ -2,8 +2,8 @@ package render
 
 import (
 	"io"
+	"net/netip"
 	"strconv"
-	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -18,49 +18,67 @@ import (
 type Tree struct {
 	sink
 	options Options
-	colors  palette
-	marks   marks
-	layouts map[*schema.Plan]*layout
-	seen    seen
-	offer   offer
-	begun   bool // something was printed
-	spaced  bool // the last line printed belongs to a message, so that an empty line follows it
+	limit   int // bytes shown of a value, 0 for all
+
+	// put together once
+	colors            palette
+	placeOn, placeOff string // around offset and size
+	leaves            leafLabels
+	layouts           map[*schema.Plan]*layout
+
+	// what was printed before
+	clock  clock
+	ends   ends
+	seen   seen
+	offer  offer
+	begun  bool // something was printed
+	spaced bool // the last line belongs to a message, so that an empty line follows it
 
 	// the message that is being printed
 	m        *dissect.Message
 	tape     []dissect.Node
+	findings placement
+	withheld bool    // its body must not be shown
+	guarded  bool    // nor what of it no field accounts for
 	layout   *layout // of the header or body that is being printed, nil when it is unknown
 	odd      label   // the label in use when there is no layout
 	prefix   []byte  // what stands in front of each line: the branches of the tree that go on
-	findings placement
-	withheld bool   // its body must not be shown
-	line     int    // where in the buffer the line begins that is being written (compact)
-	hang     []byte // what stands in front of the lines that continue it
-	scratch  []byte
 	hex      dump
-}
 
-// marks are the pieces of every line.
-type marks struct {
-	placeOn, placeOff string // around offset and size
-	dimOn, dimOff     string
+	// the line of the compact tree that is being written
+	line    int    // where in the buffer it begins
+	hang    []byte // what stands in front of the lines that continue it
+	scratch []byte
 }
 
 // NewTree returns the format "tree".
 func NewTree(w io.Writer, o Options) *Tree {
 	t := &Tree{sink: sink{w: w}, options: o, colors: newPalette(o.Color), layouts: map[*schema.Plan]*layout{}, seen: newSeen()}
-	dim := t.colors.dim
-	t.marks = marks{placeOn: " " + dim.on + "[0x", placeOff: "B]" + dim.off, dimOn: dim.on, dimOff: dim.off}
+	t.placeOn, t.placeOff = " "+t.colors.dim.on+"[0x", "B]"+t.colors.dim.off
+	t.leaves = t.newLeafLabels()
+	t.limit = o.valueLimit()
 	t.hex.colors = &t.colors
 	return t
 }
 
+// valueLimit is how many bytes of a value are shown, 0 for all.
+func (o *Options) valueLimit() int {
+	switch {
+	case o.Full:
+		return 0
+	case o.MaxBytes > 0:
+		return o.MaxBytes
+	}
+	return maxValue
+}
+
 // Needs implements Format. Without record data a dump of the bytes would have holes.
 func (t *Tree) Needs() dissect.Needs {
+	needs := dissect.NeedMessages | dissect.NeedBatches
 	if t.options.Hex {
-		return dissect.NeedMessages | dissect.NeedRecords
+		needs |= dissect.NeedRecords
 	}
-	return dissect.NeedMessages
+	return needs
 }
 
 // Exchange implements dissect.Output.
@@ -70,6 +88,8 @@ func (t *Tree) Exchange(*dissect.Exchange) {}
 func (t *Tree) Message(m *dissect.Message) {
 	t.m, t.tape, t.prefix = m, m.Tape(), t.prefix[:0]
 	t.withheld = m.Secret() && !t.options.ShowSecrets
+	t.guarded = t.withheld || !t.options.ShowSecrets && mayHoldSecrets(m)
+	verify(m, t.tape)
 	t.findings.place(m.Findings, t.tape, t.withheld)
 	b := t.buf
 	if t.begun {
@@ -85,7 +105,7 @@ func (t *Tree) Message(m *dissect.Message) {
 	}
 	b = t.noteLines(b, uint32(len(t.tape)), "")
 	if t.options.Hex {
-		b = t.hex.message(b, m, t.withheld)
+		b = t.hex.message(b, m, t.veil())
 	}
 	t.buf, t.begun, t.spaced = b, true, true
 	t.written()
@@ -111,9 +131,9 @@ func (t *Tree) messageLine(b []byte) []byte {
 	b = append(b, '#')
 	b = strconv.AppendInt(b, m.Number, 10)
 	b = append(b, ' ')
-	b = appendClock(b, m.Time)
+	b = t.clock.appendWhen(b, m.Time)
 	b = append(b, ' ')
-	b = appendEnds(b, m.Connection, m.Kind)
+	b = t.ends.append(b, m.Connection, m.Kind)
 	b = append(b, t.colors.title.off...)
 	b = appendPacketRange(append(b, ' ', ' '), &m.Packets)
 	b = append(b, ' ', ' ')
@@ -128,27 +148,41 @@ func (t *Tree) messageLine(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendClock appends a time in UTC with microseconds, or with nanoseconds where the capture has them.
-func appendClock(b []byte, ns int64) []byte {
-	layout := "2006-01-02 15:04:05.000000"
-	if ns%1000 != 0 {
-		layout = "2006-01-02 15:04:05.000000000"
+// appendWhen appends date and time in UTC with microseconds, or with nanoseconds where the capture has them.
+func (c *clock) appendWhen(b []byte, ns int64) []byte {
+	rest := c.at(ns)
+	b = append(b, c.text[:dateLen-1]...)
+	b = append(b, ' ')
+	b = append(b, c.text[dateLen:]...)
+	b = append(b, '.')
+	if rest%1e3 == 0 {
+		return appendDigits(b, rest/1e3, 6)
 	}
-	return time.Unix(0, ns).UTC().AppendFormat(b, layout)
+	return appendDigits(b, rest, 9)
 }
 
-// appendEnds appends a connection, client first, with an arrow in the direction of the message.
-func appendEnds(b []byte, c *dissect.Connection, kind schema.Kind) []byte {
-	b = append(b, 'c')
-	b = strconv.AppendInt(b, int64(c.ID), 10)
-	b = append(b, ' ')
-	b = c.Client.AppendTo(b)
-	if kind == schema.Response {
-		b = append(b, " < "...)
-	} else {
-		b = append(b, " > "...)
+// ends is the text of the two ends of a connection, kept because the next message is likely to be of the same one.
+type ends struct {
+	of             *dissect.Connection
+	client, server netip.AddrPort
+	text           []byte
+	arrow          int // where in text the arrow is
+}
+
+// append appends a connection, client first, with an arrow in the direction of the message.
+func (e *ends) append(b []byte, c *dissect.Connection, kind schema.Kind) []byte {
+	if e.of != c || e.client != c.Client || e.server != c.Server {
+		e.of, e.client, e.server = c, c.Client, c.Server
+		e.text = strconv.AppendInt(append(e.text[:0], 'c'), int64(c.ID), 10)
+		e.text = c.Client.AppendTo(append(e.text, ' '))
+		e.arrow = len(e.text) + 1
+		e.text = c.Server.AppendTo(append(e.text, " > "...))
 	}
-	return c.Server.AppendTo(b)
+	b = append(b, e.text...)
+	if kind == schema.Response {
+		b[len(b)-len(e.text)+e.arrow] = '<'
+	}
+	return b
 }
 
 // appendPacketRange appends the first and last packet of a message, and how many there are where others stand between them.
@@ -177,12 +211,15 @@ func appendLatency(b []byte, t *dissect.Timing) []byte {
 	return b
 }
 
-// appendMicros appends nanoseconds as milliseconds with three decimals, fewer where they are zero for whole milliseconds.
+// appendMicros appends nanoseconds as milliseconds, with three decimals unless they are zero.
 func appendMicros(b []byte, ns int64) []byte {
-	if ns%1e6 == 0 {
-		b = strconv.AppendInt(b, ns/1e6, 10)
-	} else {
-		b = strconv.AppendFloat(b, float64(ns)/1e6, 'f', 3, 64)
+	if ns < 0 {
+		b, ns = append(b, '-'), -ns
+	}
+	micros := (ns + 500) / 1000
+	b = appendInt(b, micros/1000)
+	if rest := micros % 1000; rest > 0 {
+		b = appendDigits(append(b, '.'), rest, 3)
 	}
 	return append(b, " ms"...)
 }
@@ -199,7 +236,7 @@ func (t *Tree) rootLine(b []byte) []byte {
 	case t.m.Header.Known && !t.m.Header.Token:
 		b = strconv.AppendInt(append(b, " v"...), int64(t.m.Header.Version), 10)
 	}
-	b = t.place(b, 0, uint32(t.m.Size))
+	b = append(appendSpan(append(b, t.placeOn...), 0, uint32(t.m.Size)), t.placeOff...)
 	return append(b, '\n')
 }
 
@@ -223,22 +260,38 @@ func (t *Tree) appendTitle(b []byte) []byte {
 }
 
 // place appends where bytes stand in the frame: [0x0004, 11B].
-func (t *Tree) place(b []byte, offset, size uint32) []byte {
-	b = append(b, t.marks.placeOn...)
+func (t *Tree) place(b []byte, n *dissect.Node) []byte {
+	b = append(b, t.placeOn...)
+	b = appendSpan(b, n.Offset, n.Length)
+	return append(b, t.placeOff...)
+}
+
+// appendSpan appends offset and size.
+func appendSpan(b []byte, offset, size uint32) []byte {
 	b = appendOffset(b, offset)
 	b = append(b, ',', ' ')
-	b = strconv.AppendUint(b, uint64(size), 10)
-	return append(b, t.marks.placeOff...)
+	return appendInt(b, int64(size))
 }
 
 // appendOffset appends an offset in hex, four digits or as many as it takes.
 func appendOffset(b []byte, offset uint32) []byte {
-	for shift := 28; shift > 12; shift -= 4 {
-		if offset>>shift != 0 {
-			b = append(b, hexDigits[offset>>shift&15])
-		}
+	if offset > 0xffff {
+		b = strconv.AppendUint(b, uint64(offset>>16), 16)
 	}
 	return append(b, hexDigits[offset>>12&15], hexDigits[offset>>8&15], hexDigits[offset>>4&15], hexDigits[offset&15])
+}
+
+// appendInt appends a number. Most are small.
+func appendInt(b []byte, n int64) []byte {
+	switch u := uint64(n); {
+	case u < 10:
+		return append(b, byte('0'+u))
+	case u < 100:
+		return append(b, byte('0'+u/10), byte('0'+u%10))
+	case u < 1000:
+		return append(b, byte('0'+u/100), byte('0'+u/10%10), byte('0'+u%10))
+	}
+	return strconv.AppendInt(b, n, 10)
 }
 
 // branch appends what stands in front of a node that is a child of the one whose children are being printed.
@@ -261,8 +314,8 @@ func (t *Tree) leave() { t.prefix = t.prefix[:len(t.prefix)-4] }
 // dim appends an explanation in our own words and ends the line.
 func (t *Tree) dim(b []byte, text string) []byte {
 	b = append(b, ' ')
-	b = append(b, t.marks.dimOn...)
+	b = append(b, t.colors.dim.on...)
 	b = append(b, text...)
-	b = append(b, t.marks.dimOff...)
+	b = append(b, t.colors.dim.off...)
 	return append(b, '\n')
 }

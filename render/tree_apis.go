@@ -57,7 +57,7 @@ func (t *Tree) apiList(b []byte, at uint32, op int, last bool) []byte {
 		t.offer.bytes, t.offer.message = append(t.offer.bytes[:0], raw...), t.m.Number
 		b = t.appendAPIs(b, at)
 	}
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = t.explainLine(b, t.seen.explain(l))
 	return t.notes(b, n.Next, last)
 }

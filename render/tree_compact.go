@@ -63,7 +63,7 @@ func (t *Tree) compact(b []byte) []byte {
 		switch {
 		case n.Kind == dissect.SizeNode:
 		case t.withholds(i):
-			b = t.withholdBody(b, i, last)
+			return t.withholdRest(b, n)
 		case n.Kind == dissect.StructNode && i == body:
 			t.chooseLayout(i)
 			p := pass{last: t.lastMember(uint32(i), false), more: !last}
@@ -196,7 +196,7 @@ func (t *Tree) compactValue(b []byte, at uint32, op int, last bool) []byte {
 	b = t.appendCut(b, l, n)
 	b = append(b, l.valueOff...)
 	b = t.appendTagNote(b, at)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.placeWrapped(b, n)
 	if l.kind == errorCode && !n.Null && t.m.Int(n) != 0 {
 		b = t.explainLine(b, t.seen.explainError(int16(t.m.Int(n))))
 	} else {
@@ -213,7 +213,7 @@ func (t *Tree) appendCut(b []byte, l *label, n *dissect.Node) []byte {
 	case n.Op.Role == schema.ErrorMessage:
 		return t.appendVariable(b, l, n, maxMessage)
 	}
-	return t.appendVariable(b, l, n, maxValue)
+	return t.appendVariable(b, l, n, t.limit)
 }
 
 // appendTagNote appends the tag of a field that is a tagged one.
@@ -237,7 +237,7 @@ func (t *Tree) scalarArray(b []byte, at uint32, op int, last bool) []byte {
 	b = t.start(t.beginLine(b, last, false), l, n.Count)
 	b = t.appendScalars(b, at, op)
 	b = t.appendTagNote(b, at)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = t.explainLine(b, about)
 	return t.notes(b, n.Next, last)
 }
@@ -309,7 +309,7 @@ func (t *Tree) compactArray(b []byte, at uint32, op int, last bool) []byte {
 	b = t.start(t.beginLine(b, last, n.Count > 0), l, n.Count)
 	b = t.appendElements(b, at)
 	b = t.appendTagNote(b, at)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = t.explainLine(b, t.seen.explain(l))
 	b = t.notes(b, at+2, last)
 	t.enter(last)
@@ -338,7 +338,9 @@ func (t *Tree) leftOut(b []byte, n int, from, to uint32, last bool) []byte {
 	}
 	b = t.branch(b)
 	b = appendMore(b, n, "element")
-	b = t.place(b, from, to-from)
+	b = append(b, t.placeOn...)
+	b = appendSpan(b, from, to-from)
+	b = append(b, t.placeOff...)
 	return append(b, '\n')
 }
 
@@ -375,7 +377,7 @@ func (t *Tree) compactStruct(b []byte, at uint32, op int, last bool) []byte {
 			b = append(b, "struct"...)
 		}
 		b = t.appendTagNote(b, at)
-		b = t.place(b, n.Offset, n.Length)
+		b = t.place(b, n)
 		b = t.explainLine(b, t.seen.explain(l))
 	}
 	b = t.notes(b, at+1, last)

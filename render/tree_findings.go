@@ -121,7 +121,7 @@ func (t *Tree) reportLine(b []byte, r *dissect.Report, f *dissect.Finding) []byt
 		b = append(b, ' ')
 	}
 	if r.Connection != nil {
-		b = appendEnds(b, r.Connection, schema.Request)
+		b = t.ends.append(b, r.Connection, schema.Request)
 	} else {
 		b = appendEscaped(append(b, "capture "...), t.options.File, false)
 	}

@@ -17,7 +17,7 @@ func (t *Tree) full(b []byte) []byte {
 		case n.Kind == dissect.SizeNode:
 			b = t.frame(b, n, last)
 		case t.withholds(i):
-			b = t.withholdBody(b, i, last)
+			return t.withholdRest(b, n)
 		case n.Kind == dissect.StructNode && i == body:
 			b = t.bodyLine(b, i, last)
 			b = t.topFields(b, i, last)
@@ -39,15 +39,10 @@ func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
 	b = append(b, t.colors.name.on...)
 	b = append(b, "Frame"...)
 	b = append(b, t.colors.name.off...)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = t.dim(b, "where the message ends in the stream")
 	t.enter(last)
-	b = t.leafHead(b, "size", "int32")
-	b = append(b, t.colors.number.on...)
-	b = strconv.AppendInt(b, int64(t.m.Size-4), 10)
-	b = append(b, t.colors.number.off...)
-	b = t.place(b, n.Offset, n.Length)
-	b = t.dim(b, "number of bytes that follow")
+	b = t.numberLine(b, &t.leaves.size, int64(t.m.Size-4), n)
 	b = t.notes(b, 1, true)
 	t.leave()
 	return b
@@ -56,7 +51,7 @@ func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
 // headerLine begins the line of a header: its name, version and place.
 func (t *Tree) headerLine(b []byte, n *dissect.Node) []byte {
 	b = t.headerTitle(b, n)
-	return t.place(b, n.Offset, n.Length)
+	return t.place(b, n)
 }
 
 func (t *Tree) headerTitle(b []byte, n *dissect.Node) []byte {
@@ -75,12 +70,12 @@ func (t *Tree) bodyLine(b []byte, at int, last bool) []byte {
 	b = append(b, n.Op.Name...)
 	b = append(b, t.colors.name.off...)
 	b = append(b, " struct"...)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = append(b, ' ')
-	b = append(b, t.marks.dimOn...)
+	b = append(b, t.colors.dim.on...)
 	b = append(b, "message body, version "...)
 	b = strconv.AppendInt(b, int64(n.Op.Version()), 10)
-	b = append(b, t.marks.dimOff...)
+	b = append(b, t.colors.dim.off...)
 	b = append(b, '\n')
 	return t.notes(b, uint32(at)+1, last)
 }
@@ -98,20 +93,6 @@ func (t *Tree) chooseLayout(at int) {
 		plan = plan.Header
 	}
 	t.layout = t.layoutOf(plan)
-}
-
-// withholds tells whether a node of the top carries credentials that must not be shown.
-func (t *Tree) withholds(at int) bool {
-	return t.withheld && (at == t.m.Body() || t.tape[at].Kind.Leaf())
-}
-
-// withholdBody stands for a body that carries credentials.
-func (t *Tree) withholdBody(b []byte, at int, last bool) []byte {
-	n := &t.tape[at]
-	b = append(b, "+-- body withheld (credential-bearing API; --show-secrets prints it)"...)
-	b = t.place(b, n.Offset, n.Length)
-	b = append(b, '\n')
-	return t.notes(b, n.Next, last)
 }
 
 // fields appends what a structure contains. op is the index of its own Op in the plan.
@@ -154,10 +135,17 @@ func (t *Tree) start(b []byte, l *label, index uint32) []byte {
 	b = append(b, t.prefix...)
 	b = append(b, l.head...)
 	if l.op.Element {
-		b = strconv.AppendUint(b, uint64(index), 10)
+		b = appendInt(b, int64(index))
 		b = append(b, l.middle...)
 	}
 	return b
+}
+
+// finish ends the line, behind the value.
+func (t *Tree) finish(b []byte, l *label, n *dissect.Node) []byte {
+	b = append(b, l.open...)
+	b = appendSpan(b, n.Offset, n.Length)
+	return append(b, l.tail...)
 }
 
 func (t *Tree) structure(b []byte, at uint32, op int, last bool) []byte {
@@ -169,8 +157,7 @@ func (t *Tree) structure(b []byte, at uint32, op int, last bool) []byte {
 	} else {
 		b = append(b, "struct"...)
 	}
-	b = t.place(b, n.Offset, n.Length)
-	b = append(b, l.tail...)
+	b = t.finish(b, l, n)
 	b = t.notes(b, at+1, last)
 	return t.fields(b, int(at), op, last)
 }
@@ -180,8 +167,7 @@ func (t *Tree) array(b []byte, at uint32, op int, last bool) []byte {
 	l := t.label(op, n.Op)
 	b = t.start(b, l, n.Count)
 	b = t.appendElements(b, at)
-	b = t.place(b, n.Offset, n.Length)
-	b = append(b, l.tail...)
+	b = t.finish(b, l, n)
 	b = t.notes(b, at+1, last)
 	t.enter(last)
 	for i := at + 1; i < n.Next; {
@@ -222,23 +208,14 @@ func (t *Tree) appendElements(b []byte, at uint32) []byte {
 func (t *Tree) length(b []byte, at uint32, last bool) []byte {
 	n := &t.tape[at]
 	array := &t.tape[at-1]
-	count := int64(array.Count)
+	labels, count, compact := &t.leaves.length, int64(array.Count), 0
 	if array.Null {
-		count = -1
+		labels, count = &t.leaves.nullLength, -1
 	}
 	if n.Op.Compact {
-		b = t.leafNumber(b, "length", "uvarint", count+1)
-		b = append(b, " (compact, n+1)"...)
-	} else {
-		b = t.leafNumber(b, "length", "int32", count)
-		b = append(b, " (int32 n)"...)
+		compact = 1
 	}
-	b = t.place(b, n.Offset, n.Length)
-	if array.Null {
-		b = t.dim(b, "null, not even an empty array")
-	} else {
-		b = t.dim(b, "how many elements follow")
-	}
+	b = t.numberLine(b, &labels[compact], count+int64(compact), n)
 	return t.notes(b, at+1, last)
 }
 
@@ -251,9 +228,9 @@ func (t *Tree) elements(b []byte, at uint32, op int) []byte {
 	for i := range n.Count {
 		b = t.start(b, l, i)
 		b = t.appendFixed(b, l, all[i*width:(i+1)*width])
-		b = append(b, l.valueOff...)
-		b = t.place(b, n.Offset+i*width, width)
-		b = append(b, '\n')
+		b = append(b, l.open...)
+		b = appendOffset(b, n.Offset+i*width)
+		b = append(b, l.fixed...)
 	}
 	return t.notes(b, at+1, true)
 }
@@ -263,31 +240,35 @@ func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
 	l := t.label(op, n.Op)
 	b = t.start(b, l, n.Count)
-	if n.Prefix > 0 {
+	switch {
+	case n.Prefix > 0:
 		b = t.appendVariable(b, l, n, 0)
 		b = append(b, l.valueOff...)
 		b = appendEncoding(b, n)
-	} else {
+		b = t.place(b, n)
+		b = append(b, l.tail[len(t.placeOff):]...)
+	case l.kind == errorCode && t.m.Int(n) != 0:
+		b = t.errorValue(b, l, n)
+	default:
 		b = t.appendFixed(b, l, t.m.Raw(n))
-		b = append(b, l.valueOff...)
-	}
-	b = t.place(b, n.Offset, n.Length)
-	if l.kind == errorCode {
-		b = t.errorTail(b, l, n)
-	} else {
-		b = append(b, l.tail...)
+		b = append(b, l.open...)
+		b = appendOffset(b, n.Offset)
+		b = append(b, l.fixed...)
 	}
 	return t.notes(b, at+1, last)
 }
 
-// errorTail explains an error code that is not 0 rather than its field.
-func (t *Tree) errorTail(b []byte, l *label, n *dissect.Node) []byte {
-	if code := t.m.Int(n); code != 0 {
-		if e := schema.ErrorByCode(int16(code)); e != nil {
-			return t.dim(b, e.Text)
-		}
+// errorValue appends an error code that is not 0, and what that error is rather than what the field is.
+func (t *Tree) errorValue(b []byte, l *label, n *dissect.Node) []byte {
+	code := t.m.Int(n)
+	b = t.appendError(b, code)
+	e := schema.ErrorByCode(int16(code))
+	if e == nil {
+		return t.finish(b, l, n)
 	}
-	return append(b, l.tail...)
+	b = append(b, l.valueOff...)
+	b = t.place(b, n)
+	return t.dim(b, e.Text)
 }
 
 // appendVariable appends a value that has its own length in front. limit is how many bytes of it are shown, 0 for all.
@@ -295,12 +276,14 @@ func (t *Tree) appendVariable(b []byte, l *label, n *dissect.Node, limit int) []
 	switch {
 	case n.Null:
 		return append(b, "null"...)
+	case n.Secret && !t.options.ShowSecrets:
+		return append(b, "withheld (--show-secrets prints it)"...)
 	case l.kind == text:
 		return appendTextValue(b, t.m.Bytes(n), limit)
 	case l.kind == batches:
 		return appendRecords(b, t.m, n)
 	}
-	return t.appendBlob(b, t.m.Bytes(n), limit)
+	return appendBlob(b, t.m.Bytes(n), limit)
 }
 
 // appendEncoding says how the length in front of a value is written, and what is written there.
@@ -324,28 +307,24 @@ func appendEncoding(b []byte, n *dissect.Node) []byte {
 
 // presence appends the byte that says whether a nullable structure is there.
 func (t *Tree) presence(b []byte, at uint32, last bool) []byte {
-	n := &t.tape[at]
-	raw := t.m.Raw(n)
-	if n.Op.Tag >= 0 {
-		b = t.leafNumber(b, "presence", "uvarint", int64(raw[0]))
-	} else {
-		b = t.leafNumber(b, "presence", "int8", int64(int8(raw[0])))
+	n, raw := &t.tape[at], t.m.Raw(&t.tape[at])[0]
+	l, value := &t.leaves.present, int64(int8(raw))
+	null := t.tape[at-1].Null
+	switch {
+	case n.Op.Tag >= 0 && null:
+		l, value = &t.leaves.taggedAbsent, int64(raw)
+	case n.Op.Tag >= 0:
+		l, value = &t.leaves.taggedPresent, int64(raw)
+	case null:
+		l = &t.leaves.absent
 	}
-	b = t.place(b, n.Offset, n.Length)
-	if t.tape[at-1].Null {
-		b = t.dim(b, "the structure is null")
-	} else {
-		b = t.dim(b, "the structure follows")
-	}
-	return t.notes(b, at+1, last)
+	return t.notes(t.numberLine(b, l, value, n), at+1, last)
 }
 
 // tags appends a section of tagged fields. An empty one is its count alone.
 func (t *Tree) tags(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
-	b = t.leafNumber(b, "tagged_fields", "uvarint", int64(n.Count))
-	b = t.place(b, n.Offset, n.Length)
-	b = t.dim(b, "number of tagged fields here")
+	b = t.numberLine(b, &t.leaves.tags, int64(n.Count), n)
 	if n.Next == at+2 {
 		return t.notes(b, at+2, last)
 	}
@@ -354,9 +333,7 @@ func (t *Tree) tags(b []byte, at uint32, op int, last bool) []byte {
 	for i := at + 1; i < n.Next; {
 		c := &t.tape[i]
 		if c.Kind == dissect.TagCountNode {
-			b = t.leafNumber(b, "count", "uvarint", int64(n.Count))
-			b = t.place(b, c.Offset, c.Length)
-			b = t.notes(append(b, '\n'), i+1, false)
+			b = t.notes(t.numberLine(b, &t.leaves.tagCount, int64(n.Count), c), i+1, false)
 		} else {
 			b = t.tag(b, i, op, c.Next == n.Next)
 		}
@@ -371,7 +348,7 @@ func (t *Tree) tag(b []byte, at uint32, section int, last bool) []byte {
 	n := &t.tape[at]
 	b = t.leafHead(b, "tag", "tagged_field")
 	b = t.appendTagName(b, n)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = t.notes(append(b, '\n'), at+1, last)
 	op := 0
 	if n.Op != nil {
@@ -415,7 +392,7 @@ func (t *Tree) tagHead(b []byte, at uint32, last bool) []byte {
 	b = append(b, ", size "...)
 	b = strconv.AppendUint(b, uint64(field.Length-n.Length), 10)
 	b = append(b, t.colors.number.off...)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	b = append(b, '\n')
 	return t.notes(b, at+1, last)
 }
@@ -432,7 +409,7 @@ func (t *Tree) surplus(b []byte, at int, last bool) []byte {
 		b = t.leafHead(b, surplusNames[n.Kind], "bytes")
 	}
 	b = t.appendSurplus(b, n)
-	b = t.place(b, n.Offset, n.Length)
+	b = t.place(b, n)
 	if reason := t.reason(n); reason != "" {
 		b = t.explainLine(b, reason)
 	} else {
@@ -459,10 +436,6 @@ var surplusNames = [...]string{
 
 // appendSurplus appends the bytes of a leaf without a field, as far as they are in the capture.
 func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
-	limit := 0
-	if !t.options.Full {
-		limit = maxValue
-	}
 	raw := t.m.Raw(n)
 	b = append(b, t.colors.bytes.on...)
 	b = appendQuantity(b, int(n.Length), "byte")
@@ -470,7 +443,11 @@ func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
 		b = strconv.AppendInt(append(b, ", "...), int64(missing), 10)
 		b = append(b, " of them not captured"...)
 	}
-	b = t.appendContent(b, raw, limit)
+	if t.guarded {
+		b = append(b, " withheld (--show-secrets prints them)"...)
+	} else {
+		b = appendContent(b, raw, t.limit)
+	}
 	return append(b, t.colors.bytes.off...)
 }
 
@@ -481,16 +458,18 @@ func (t *Tree) leafHead(b []byte, name, typ string) []byte {
 	b = append(b, name...)
 	b = append(b, t.colors.name.off...)
 	b = append(b, ' ')
-	b = append(b, t.marks.dimOn...)
+	b = append(b, t.colors.dim.on...)
 	b = append(b, typ...)
-	b = append(b, t.marks.dimOff...)
+	b = append(b, t.colors.dim.off...)
 	return append(b, " = "...)
 }
 
-// leafNumber begins such a line, up to its number.
-func (t *Tree) leafNumber(b []byte, name, typ string, value int64) []byte {
-	b = t.leafHead(b, name, typ)
-	b = append(b, t.colors.number.on...)
-	b = strconv.AppendInt(b, value, 10)
-	return append(b, t.colors.number.off...)
+// numberLine appends a leaf that belongs to no field and holds a number.
+func (t *Tree) numberLine(b []byte, l *leafLabel, value int64, n *dissect.Node) []byte {
+	b = append(b, t.prefix...)
+	b = append(b, l.head...)
+	b = appendInt(b, value)
+	b = append(b, l.open...)
+	b = appendSpan(b, n.Offset, n.Length)
+	return append(b, l.tail...)
 }

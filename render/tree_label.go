@@ -1,22 +1,26 @@
 package render
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/kdissect/kdissect/schema"
 )
 
-// A label is what the lines of one Op have in common, put together once.
+// A label is what the lines of one Op have in common, put together once: in full a line is the branches of the tree, head, the value,
+// open, offset and size of the value, tail.
 type label struct {
 	op       *schema.Op
-	head     string // the line's begin: `+-- name type = `, of an element `+-- name[`
-	middle   string // of an element, behind its index: `] type = `
-	tail     string // its end: the explanation and a newline
-	inline   string // its begin on the line of the structure that it is folded into: ` name=`
-	about    string // the explanation alone, "" when there is none
-	valueOff string // ends the colour that head or middle begin
 	kind     valueKind
+	head     string // `+-- name type = `, of an element `+-- name[`
+	middle   string // of an element, behind its index: `] type = `
+	valueOff string // ends the colour that head or middle begin
+	open     string // valueOff, and what begins the place
+	tail     string // ends the place: the explanation and a newline
+	fixed    string // tail with the size in front, where it is the same for every value
+	inline   string // begins the field on the line of the structure that it is folded into: ` name=`
+	about    string // the explanation alone, "" when there is none
 }
 
 // A layout holds the labels of a plan's Ops, each from its first use on.
@@ -66,16 +70,15 @@ func (l *layout) tagged(section int, op *schema.Op) int {
 }
 
 func (t *Tree) newLabel(op *schema.Op) label {
-	l := label{op: op, kind: valueKindOf(op), tail: "\n"}
+	l := label{op: op, kind: valueKindOf(op)}
 	name, typ := op.Name, op.TypeName()
 	if op.Message().Kind == schema.Header {
 		name, typ = snakeCase(name), headerType(op, typ)
 	}
-	value := t.valueStyle(l.kind)
-	if op.Code >= schema.OpStruct {
-		value = style{}
+	var value style
+	if op.Code < schema.OpStruct {
+		value = t.valueStyle(l.kind)
 	}
-	l.valueOff = value.off
 	behind := " " + t.colors.dim.paint(typ) + " = " + value.on
 	l.head = "+-- " + t.colors.name.paint(name)
 	if op.Element {
@@ -84,11 +87,61 @@ func (t *Tree) newLabel(op *schema.Op) label {
 		l.head += behind
 	}
 	l.inline = " " + t.colors.name.paint(name) + "=" + value.on
-	if l.about = op.About(); l.about != "" {
-		l.about = string(appendEscaped(nil, l.about, false))
-		l.tail = " " + t.colors.dim.paint(l.about) + "\n"
+	l.about = string(appendEscaped(nil, op.About(), false))
+	l.valueOff, l.open, l.tail = value.off, value.off+t.placeOn, t.tail(l.about)
+	if op.Fixed > 0 {
+		l.fixed = ", " + strconv.Itoa(int(op.Fixed)) + l.tail
 	}
 	return l
+}
+
+// tail ends the place of a node and the line.
+func (t *Tree) tail(about string) string {
+	if about == "" {
+		return t.placeOff + "\n"
+	}
+	return t.placeOff + " " + t.colors.dim.paint(about) + "\n"
+}
+
+// A leafLabel is what the lines of one kind of leaf have in common that belong to no field and hold a number.
+type leafLabel struct {
+	head string // `+-- name type = `
+	open string // the encoding, and what begins the place
+	tail string // ends the place: the explanation and a newline
+}
+
+// leafLabels are the labels of such leaves.
+type leafLabels struct {
+	size                        leafLabel
+	length, nullLength          [2]leafLabel // [1] where lengths are compact
+	tags, tagCount              leafLabel
+	present, absent             leafLabel
+	taggedPresent, taggedAbsent leafLabel
+}
+
+func (t *Tree) newLeafLabels() leafLabels {
+	const howMany, none = "how many elements follow", "null, not even an empty array"
+	const there, absent = "the structure follows", "the structure is null"
+	const tags = "number of tagged fields here"
+	return leafLabels{
+		size:          t.newLeafLabel("size", "int32", "", "number of bytes that follow"),
+		length:        [2]leafLabel{t.newLeafLabel("length", "int32", " (int32 n)", howMany), t.newLeafLabel("length", "uvarint", " (compact, n+1)", howMany)},
+		nullLength:    [2]leafLabel{t.newLeafLabel("length", "int32", " (int32 n)", none), t.newLeafLabel("length", "uvarint", " (compact, n+1)", none)},
+		tags:          t.newLeafLabel("tagged_fields", "uvarint", "", tags),
+		tagCount:      t.newLeafLabel("count", "uvarint", "", ""),
+		present:       t.newLeafLabel("presence", "int8", "", there),
+		absent:        t.newLeafLabel("presence", "int8", "", absent),
+		taggedPresent: t.newLeafLabel("presence", "uvarint", "", there),
+		taggedAbsent:  t.newLeafLabel("presence", "uvarint", "", absent),
+	}
+}
+
+func (t *Tree) newLeafLabel(name, typ, encoding, about string) leafLabel {
+	return leafLabel{
+		head: "+-- " + t.colors.name.paint(name) + " " + t.colors.dim.paint(typ) + " = " + t.colors.number.on,
+		open: t.colors.number.off + encoding + t.placeOn,
+		tail: t.tail(about),
+	}
 }
 
 // headerType is the type of a field of a request or response header, the way Kafka's protocol guide writes it.

@@ -102,7 +102,7 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 	case timestamp:
 		return appendTimestamp(b, v)
 	}
-	return strconv.AppendInt(b, v, 10)
+	return appendInt(b, v)
 }
 
 // appendError appends a code other than 0, with its name.
@@ -138,18 +138,16 @@ func appendTextValue(b, s []byte, limit int) []byte {
 }
 
 // appendBlob appends bytes: how many, and what they are, as text where they are text and in hex otherwise.
-func (t *Tree) appendBlob(b, s []byte, limit int) []byte {
+func appendBlob(b, s []byte, limit int) []byte {
 	b = appendQuantity(b, len(s), "byte")
-	return t.appendContent(b, s, limit)
+	return appendContent(b, s, limit)
 }
 
 // appendContent appends bytes behind their number. limit is how many are shown, 0 for all.
-func (t *Tree) appendContent(b, s []byte, limit int) []byte {
+func appendContent(b, s []byte, limit int) []byte {
 	switch {
 	case len(s) == 0:
 		return b
-	case t.withheld:
-		return append(b, " withheld"...)
 	case printable(s):
 		return appendTextValue(append(b, ' '), s, limit)
 	}
@@ -170,7 +168,7 @@ func appendMore(b []byte, n int, what string) []byte {
 }
 
 func appendQuantity(b []byte, n int, what string) []byte {
-	b = strconv.AppendInt(b, int64(n), 10)
+	b = appendInt(b, int64(n))
 	b = append(b, ' ')
 	return appendPlural(b, n, what)
 }

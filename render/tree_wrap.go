@@ -26,12 +26,16 @@ func appendBranch(b []byte, goesOn bool) []byte {
 	return append(b, "    "...)
 }
 
+// placeWrapped appends the place of a node, on a line of its own where it does not fit.
+func (t *Tree) placeWrapped(b []byte, n *dissect.Node) []byte {
+	mark := len(b)
+	b = t.place(b, n)
+	return t.wrap(b, mark)
+}
+
 // placeLine appends the place of a node and ends the line.
 func (t *Tree) placeLine(b []byte, n *dissect.Node) []byte {
-	mark := len(b)
-	b = t.place(b, n.Offset, n.Length)
-	b = t.wrap(b, mark)
-	return append(b, '\n')
+	return append(t.placeWrapped(b, n), '\n')
 }
 
 // explainLine appends an explanation, word by word, and ends the line.
@@ -39,7 +43,7 @@ func (t *Tree) explainLine(b []byte, about string) []byte {
 	if about == "" {
 		return append(b, '\n')
 	}
-	b = append(b, t.marks.dimOn...)
+	b = append(b, t.colors.dim.on...)
 	for from := 0; from < len(about); {
 		to := from + 1
 		for to < len(about) && about[to] != ' ' {
@@ -53,7 +57,7 @@ func (t *Tree) explainLine(b []byte, about string) []byte {
 		b = t.wrap(b, mark)
 		from = to
 	}
-	b = append(b, t.marks.dimOff...)
+	b = append(b, t.colors.dim.off...)
 	return append(b, '\n')
 }
 

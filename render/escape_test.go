@@ -1,0 +1,80 @@
+package render
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEscape(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"", `""`},
+		{"orders", `"orders"`},
+		{`a "b" \c`, `"a \"b\" \\c"`},
+		{"\x1b[31mred\x1b]0;title\x07", `"\x1b[31mred\x1b]0;title\x07"`},
+		{"a\nb\r\tc", `"a\nb\r\tc"`},
+		{"nul\x00del\x7f", `"nul\x00del\x7f"`},
+		{"ab\u202egnp.exe", `"ab\u202egnp.exe"`}, // turns the direction of writing
+		{"\u2066x\u2069\u200b\ufeff", `"\u2066x\u2069\u200b\ufeff"`},
+		{"csi \u009b31m", `"csi \u009b31m"`}, // CSI as one character
+		{"line\u2028para\u2029", `"line\u2028para\u2029"`},
+		{"tag\U000e0041", `"tag\U000e0041"`},
+		{"Grüße 中文 😀", `"Grüße 中文 😀"`},
+		{"bad\xff\xfe", `"bad\xff\xfe"`},
+		{"cut \xe4\xb8", `"cut \xe4\xb8"`},
+		{"raw \x9b31m", `"raw \x9b31m"`},
+		{"surrogate \xed\xa0\x80", `"surrogate \xed\xa0\x80"`},
+		{"real \ufffd", "\"real \ufffd\""},
+	} {
+		if got := string(appendQuoted(nil, test.in)); got != test.want {
+			t.Errorf("%q: got %s, want %s", test.in, got, test.want)
+		}
+		if got := string(appendQuoted(nil, []byte(test.in))); got != test.want {
+			t.Errorf("bytes %q: got %s, want %s", test.in, got, test.want)
+		}
+	}
+	if got, want := string(appendEscaped(nil, "say \"hi\"\n", false)), `say "hi"\n`; got != want {
+		t.Errorf("out of quotes: got %s, want %s", got, want)
+	}
+}
+
+func TestEscapeAllocatesNothing(t *testing.T) {
+	buf := make([]byte, 0, 256)
+	for _, text := range []string{"orders.v1", "Grüße 中文", "\x1b[31m\u202e\xff"} {
+		if n := testing.AllocsPerRun(100, func() { appendQuoted(buf, text) }); n > 0 {
+			t.Errorf("%q: %v allocations", text, n)
+		}
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add("orders")
+	f.Add("\x1b[2J\u202e\xff\\\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := appendQuoted(nil, text)
+		if !printable(got) {
+			t.Errorf("%q became %q", text, got)
+		}
+		inner := got[1 : len(got)-1]
+		if quotes := strings.Count(strings.ReplaceAll(string(inner), `\\`, ""), `"`) - strings.Count(strings.ReplaceAll(string(inner), `\\`, ""), `\"`); quotes != 0 {
+			t.Errorf("%q ends its quotes: %q", text, got)
+		}
+	})
+}
+
+func TestCutText(t *testing.T) {
+	for _, test := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"abcdef", 3, "abc"},
+		{"aé", 2, "a"},
+		{"aéb", 3, "aé"},
+		{"x😀y", 4, "x"},
+		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80"},
+	} {
+		if got := string(cutText([]byte(test.in), test.n)); got != test.want {
+			t.Errorf("%q cut at %d: %q, want %q", test.in, test.n, got, test.want)
+		}
+	}
+}
