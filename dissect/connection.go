@@ -11,6 +11,8 @@ import (
 type Connection struct {
 	ID             int // from 1, in the order of the first packets of all TCP connections
 	Client, Server netip.AddrPort
+	ClientName     string // Client as text
+	ServerName     string // Server as text
 
 	dissector    *Dissector
 	stream       *reassembly.Connection
@@ -48,6 +50,7 @@ func (c *Connection) Kafka() bool { return c.messages > 0 }
 func (c *Connection) setClient(d reassembly.Direction, r role) {
 	c.clientDir, c.role = d, r
 	c.Client, c.Server = c.stream.Ends[d], c.stream.Ends[d.Other()]
+	c.ClientName, c.ServerName = c.Client.String(), c.Server.String()
 }
 
 func (c *Connection) kindOf(d reassembly.Direction) schema.Kind {
@@ -89,19 +92,15 @@ func (c *Connection) endReport() {
 type request struct {
 	header    Header
 	api       *schema.API
-	number    int64 // of its message, 0 while its frame is not whole
-	start     int64 // capture time of its first and last packet
-	end       int64
-	packets   Packets
-	size      int
-	data      []byte // its frame, if Needs asks for exchanges; owned
-	holes     []hole
-	cut       *cut
-	findings  []Finding
+	number    int64  // of its message, 0 while its frame is not whole
+	end       int64  // capture time of its last packet
 	maxWait   int64  // how long the broker may wait by design, nanoseconds
 	noAnswer  bool   // Produce with acks=0
 	enveloped Header // Envelope: what the request inside is
 	whole     bool   // its frame is whole and its message was handed over
+
+	snapshot Snapshot // of its message, if Needs asks for exchanges
+	frame    []byte   // the arena of the snapshot
 }
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.

@@ -13,6 +13,7 @@ type Needs uint8
 const (
 	NeedMessages  Needs = 1 << iota // every message, one by one
 	NeedExchanges                   // requests together with their responses; requests are kept until then
+	NeedFields                      // every field; without it only what a message's facts are made of
 	NeedBatches                     // whether the CRC of record batches is right; their headers are always there
 	NeedRecords                     // the records themselves
 	NeedPackets                     // the numbers of all packets of a message
@@ -23,6 +24,7 @@ type Exchange struct {
 	Request  *Message
 	Response *Message // nil when there was none
 	NoAnswer bool     // none was expected: Produce with acks=0
+	OneWay   bool     // only one side of the connection was captured by then
 }
 
 // Timing is when the parts of an exchange happened, as the capture saw it. All in nanoseconds.
@@ -57,13 +59,11 @@ type Dissector struct {
 	out     Output
 
 	number   int64
-	decoder  decoder // of both messages, one after the other
-	inflater inflater
-	nesters  [2]nester
-	topics   topicNames
+	tools    *tools
+	topics   *topicNames
 	free     []*request // to be used again
-	message  Message // the one that is being handed over
-	request  Message // the request of the exchange that is being handed over
+	message  Message    // the one that is being handed over
+	request  Message    // the request of the exchange that is being handed over
 	exchange Exchange
 	servers  map[netip.AddrPort]bool // endpoints that are known to be brokers
 	trial    trial
@@ -81,13 +81,7 @@ type Counts struct {
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	d := &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}}
-	d.inflater.limit = DefaultMaxUnpacked
-	d.topics = newTopicNames()
-	for _, m := range []*Message{&d.message, &d.request} {
-		m.decoder, m.inflater, m.nester, m.inner, m.topics = &d.decoder, &d.inflater, &d.nesters[0], &d.nesters[1], d.topics
-	}
-	return d
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, tools: newTools(needs), topics: newTopicNames()}
 }
 
 // Chunk implements reassembly.Handler.
@@ -130,7 +124,7 @@ func (d *Dissector) connection(sc *reassembly.Connection) *Connection {
 	}
 	c := &Connection{ID: sc.ID, dissector: d, stream: sc}
 	for dir := range c.halves {
-		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir)}
+		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), frame: frame{listed: d.needs&NeedPackets != 0}}
 	}
 	c.setClient(reassembly.FromA, unknownRole)
 	if sc.Opened {
@@ -159,13 +153,13 @@ func (d *Dissector) newRequest() *request {
 	}
 	r := d.free[n-1]
 	d.free = d.free[:n-1]
-	*r = request{data: r.data[:0], holes: r.holes[:0], findings: r.findings[:0]}
+	*r = request{frame: r.frame[:0], snapshot: r.snapshot}
 	return r
 }
 
 // release gives a request back.
 func (d *Dissector) release(r *request) {
-	if len(d.free) < maxFree && cap(r.data) <= maxFreeFrame {
+	if len(d.free) < maxFree && cap(r.frame) <= maxFreeFrame {
 		d.free = append(d.free, r)
 	}
 }

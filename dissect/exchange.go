@@ -43,15 +43,14 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	m := d.begin(&d.message, c, f, data, holes, size)
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.findPlan()
-	r.number, r.start, r.end, r.packets, r.size, r.cut = m.Number, f.start, f.end, f.packets, size, f.cut
-	r.whole = true
+	r.number, r.end, r.whole = m.Number, f.end, true
+	c.checkOffer(m)
 	m.lookAhead(r)
 	m.Auth = c.authRequest(m)
-	c.checkOffer(m)
 	d.Counts.Requests++
 	d.hand(m)
 	if d.needs&NeedExchanges != 0 {
-		r.keep(data, holes, f.findings)
+		r.frame = r.snapshot.Take(m, r.frame[:0])
 	}
 	if r.noAnswer {
 		c.answered(r, nil)
@@ -190,18 +189,11 @@ func (c *Connection) answered(r *request, response *Message) {
 		c.pending.remove(r)
 	}
 	if d.needs&NeedExchanges != 0 && r.whole {
-		m := d.revive(&d.request, c, r)
-		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer}
+		m := d.request.restore(&r.snapshot, d.tools)
+		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection()}
 		d.out.Exchange(&d.exchange)
 	}
 	d.release(r)
-}
-
-// keep copies what an exchange needs of a request when its answer comes.
-func (r *request) keep(data []byte, holes []hole, findings []Finding) {
-	r.data = append(r.data[:0], data...)
-	r.holes = append(r.holes[:0], holes...)
-	r.findings = append(r.findings[:0], findings...)
 }
 
 // begin fills in what every message has.
@@ -211,8 +203,9 @@ func (d *Dissector) begin(m *Message, c *Connection, f *frame, data []byte, hole
 		d.Counts.KafkaConnections++
 		d.servers[c.Server] = true
 	}
-	m.reset(d.catalog, c, data, holes, size)
-	m.Number, m.Time, m.Packets, m.cut = d.number, f.end, f.packets, f.cut
+	m.reset(data, holes)
+	m.tools = d.tools
+	m.Head = Head{Number: d.number, Time: f.end, Connection: c, Packets: f.packets, Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
 		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
@@ -220,27 +213,12 @@ func (d *Dissector) begin(m *Message, c *Connection, f *frame, data []byte, hole
 	return m
 }
 
-// revive makes the message of a request that was kept until its answer came.
-func (d *Dissector) revive(m *Message, c *Connection, r *request) *Message {
-	m.reset(d.catalog, c, r.data, r.holes, r.size)
-	m.Number, m.Time, m.Packets, m.cut = r.number, r.end, r.packets, r.cut
-	m.Kind, m.Header, m.API, m.enveloped = schema.Request, r.header, r.api, r.enveloped
-	m.Findings = append(m.Findings, r.findings...)
-	m.findPlan()
-	return m
-}
-
-// reset makes a message ready for another frame and keeps its buffers.
-func (m *Message) reset(catalog *schema.Catalog, c *Connection, data []byte, holes []hole, size int) {
-	m.Connection, m.Size, m.catalog, m.data, m.holes = c, size, catalog, data, holes
-	m.Header, m.enveloped, m.API, m.Request, m.Timing = Header{}, Header{}, nil, 0, Timing{}
-	m.Auth = nil
-	m.plan, m.cut, m.failed, m.decoded, m.body = nil, nil, nil, false, 0
-	m.Findings, m.Nodes = m.Findings[:0], m.Nodes[:0]
-}
-
+// hand hands a message over. What carries topic names beside ids is decoded here, so that the messages behind it know them.
 func (d *Dissector) hand(m *Message) {
 	d.Counts.Messages++
+	if m.plan != nil && m.plan.NamesTopics {
+		d.topics.learn(m.Facts(), m.Number)
+	}
 	if d.needs&NeedMessages != 0 {
 		d.out.Message(m)
 	}

@@ -49,7 +49,7 @@ type ErrorFact struct {
 
 // Facts returns what the message is about. It is valid as long as the message is.
 func (m *Message) Facts() *Facts {
-	m.Tape()
+	m.decode(m.tools.facts)
 	return &m.facts
 }
 

@@ -49,6 +49,7 @@ const (
 // A frame is what is known of a frame besides its bytes.
 type frame struct {
 	packets  Packets
+	listed   bool     // the numbers of all packets are wanted
 	latest   int64    // the packet that brought its latest bytes
 	start    int64    // capture time of its first packet
 	end      int64    // capture time of its highest packet
@@ -60,7 +61,7 @@ type frame struct {
 }
 
 func (f *frame) begin(packet, time int64) {
-	*f = frame{packets: Packets{First: packet, Last: packet, List: f.packets.List[:0]}, start: time, end: time, holes: f.holes[:0]}
+	*f = frame{packets: Packets{First: packet, Last: packet, List: f.packets.List[:0]}, start: time, end: time, holes: f.holes[:0], listed: f.listed}
 	f.add(packet, time)
 }
 
@@ -72,7 +73,9 @@ func (f *frame) add(packet, time int64) {
 	}
 	f.latest = packet
 	p.Count++
-	p.List = append(p.List, packet)
+	if f.listed {
+		p.List = append(p.List, packet)
+	}
 	p.First = min(p.First, packet)
 	f.start = min(f.start, time)
 	if packet > p.Last {

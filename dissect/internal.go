@@ -21,7 +21,7 @@ func (m *Message) TopicOf(field int) string {
 		case schema.TopicName:
 			best = string(m.Bytes(n))
 		case schema.TopicID:
-			best = string(m.topics.name(m.Bytes(n)))
+			best = string(m.topics.name(m.Bytes(n), m.Number))
 		}
 	}
 	return best
@@ -62,12 +62,12 @@ func (m *Message) DecodeKey(topic string, b *Batch, r *Record) *Nested {
 	v := &View{data: r.Key}
 	switch {
 	case b.Control():
-		return m.nester.versioned(v, m.catalog, "ControlRecordTypeSchema", 0, len(r.Key))
+		return m.tools.nester.versioned(v, m.catalog, "ControlRecordTypeSchema", 0, len(r.Key))
 	case len(r.Key) < 2 || !schema.IsInternalTopic(topic):
 		return nil
 	}
 	plan := m.catalog.RecordPlan(topic, schema.CoordinatorKey, keyType(r.Key), 0)
-	return m.nester.open(v, plan, 2, len(r.Key), false)
+	return m.tools.nester.open(v, plan, 2, len(r.Key), false)
 }
 
 func keyType(key []byte) int16 { return int16(binary.BigEndian.Uint16(key)) }
@@ -86,7 +86,7 @@ func (m *Message) DecodeValue(topic string, b *Batch, r *Record) *Nested {
 		return nil
 	}
 	plan := m.catalog.RecordPlan(topic, schema.CoordinatorValue, keyType(r.Key), keyType(r.Value))
-	return m.nester.open(v, plan, 2, len(r.Value), false)
+	return m.tools.nester.open(v, plan, 2, len(r.Value), false)
 }
 
 // controlValue decodes what a control record carries. An end marker has its version in front; in the others the version is the first field.
@@ -97,10 +97,10 @@ func (m *Message) controlValue(v *View, r *Record) *Nested {
 	}
 	name := controlTypes[t].schema
 	if name == "EndTxnMarker" {
-		return m.nester.versioned(v, m.catalog, name, 0, len(r.Value))
+		return m.tools.nester.versioned(v, m.catalog, name, 0, len(r.Value))
 	}
 	version := keyType(r.Value)
-	n := m.nester.tolerant(v, m.catalog, name, version, 0, len(r.Value))
+	n := m.tools.nester.tolerant(v, m.catalog, name, version, 0, len(r.Value))
 	if n != nil {
 		n.Version = version
 	}
@@ -121,7 +121,7 @@ func (m *Message) metadataValue(topic string, v *View, value []byte) *Nested {
 		at += width
 	}
 	plan := m.catalog.RecordPlan(topic, schema.MetadataRecord, int16(head[1]), int16(head[2]))
-	n := m.nester.open(v, plan, at, len(value), false)
+	n := m.tools.nester.open(v, plan, at, len(value), false)
 	if n != nil {
 		n.Credentials = n.Name == "UserScramCredentialRecord" || n.Name == "DelegationTokenRecord"
 		n.Secret = n.Secret || n.Credentials

@@ -14,8 +14,22 @@ type Packets struct {
 	List        []int64 // all of them in stream order, if Needs asks for it
 }
 
-// A Message is one request or response. It and all that it refers to are valid during the call that hands it over.
+// A Message is one request or response. It and all that it refers to are valid during the call that hands it over; a Snapshot
+// lasts longer. Decoding it is put off until somebody asks for what only that can tell.
 type Message struct {
+	Head
+	Findings []Finding // complete once the message is decoded, and its records have been walked
+	View               // of the frame, once it is decoded: see Tape
+
+	decoded depth
+	before  int // how many findings there were before it was decoded
+	failed  *fault
+	facts   Facts
+	tools   *tools
+}
+
+// A Head is what is known of a message before it is decoded.
+type Head struct {
 	Number     int64 // from 1, in the order in which messages were handed on
 	Time       int64 // capture time of the packet that completed it, nanoseconds since the Unix epoch
 	Connection *Connection
@@ -27,22 +41,39 @@ type Message struct {
 	Request    int64       // Response: number of its request, 0 when that is not known
 	Timing     Timing      // Response with a known request
 	Auth       *Auth       // of authentication messages, else nil
-	Findings   []Finding
-
-	View // of the frame, once it is decoded: see Tape
 
 	catalog   *schema.Catalog
+	topics    *topicNames
 	plan      *schema.Plan
-	cut       *cut // the frame is not whole
-	decoded   bool
-	failed    *fault
-	facts     Facts
-	decoder   *decoder
-	inflater  *inflater
-	nester    *nester
-	inner     *nester // for a structure inside a structure
-	topics    topicNames
+	cut       *cut   // the frame is not whole
 	enveloped Header // Envelope: what the request inside is
+}
+
+// depth is how far a message was decoded.
+type depth uint8
+
+const (
+	undecoded depth = iota
+	sparse          // as far as facts need it: the tape has no other fields
+	complete        // every byte has its leaf
+)
+
+// tools are what decoding needs besides the message: used again for each, by one goroutine.
+type tools struct {
+	decoder  decoder
+	inflater inflater
+	nester   nester
+	inner    nester // for a structure inside a structure
+	facts    depth  // how far a message is decoded whose facts are asked for
+}
+
+// newTools returns tools for outputs that need this and that.
+func newTools(needs Needs) *tools {
+	t := &tools{inflater: inflater{limit: DefaultMaxUnpacked}, facts: complete}
+	if needs&NeedFields == 0 {
+		t.facts = sparse
+	}
+	return t
 }
 
 // A Header is what is certain of a message before its body is decoded.
@@ -78,9 +109,7 @@ func (m *Message) Cut() bool { return m.cut != nil }
 
 // Tape returns the message's nodes in preorder, decoding it first if nobody has yet. The leaves tile the frame.
 func (m *Message) Tape() []Node {
-	if !m.decoded {
-		m.decode()
-	}
+	m.decode(complete)
 	return m.Nodes
 }
 
@@ -104,11 +133,11 @@ type Remainder struct {
 
 // Undecoded returns what could not be decoded of the message, nil if all was.
 func (m *Message) Undecoded() *Remainder {
-	tape := m.Tape()
-	if m.failed == nil || len(tape) == 0 {
+	m.decode(m.tools.facts)
+	if m.failed == nil || len(m.Nodes) == 0 {
 		return nil
 	}
-	last := &tape[len(tape)-1]
+	last := &m.Nodes[len(m.Nodes)-1]
 	return &Remainder{int(last.Offset), int(last.Length), m.failed.reason()}
 }
 
@@ -125,12 +154,19 @@ func (f *fault) reason() string {
 	return f.what
 }
 
-// decode fills the tape: size, header, body, and what is left over.
-func (m *Message) decode() {
-	m.decoded = true
-	d := m.decoder
+// decode fills the tape as far as that has not been done: size, header, body, and what is left over.
+func (m *Message) decode(how depth) {
+	if m.decoded >= how {
+		return
+	}
+	if m.decoded == undecoded {
+		m.before = len(m.Findings)
+	}
+	m.decoded = how
+	d := &m.tools.decoder
 	d.reset(m.data, m.holes, m.Size)
-	d.tape, d.findings = m.Nodes[:0], m.Findings
+	d.sparse = how == sparse
+	d.tape, d.findings = m.Nodes[:0], m.Findings[:m.before]
 	m.body, m.failed = 0, nil
 	d.leaf(SizeNode, nil, min(4, len(m.data)))
 	switch {
@@ -144,13 +180,17 @@ func (m *Message) decode() {
 	m.Nodes, m.Findings = d.tape, d.findings
 	m.hideSecrets()
 	m.collectFacts()
-	m.topics.learn(&m.facts)
-	m.topics.resolve(&m.facts)
+	m.topics.resolve(&m.facts, m.Number)
 }
 
 // decodeBody decodes header and body along the plan.
 func (m *Message) decodeBody(d *decoder) {
-	status := d.structureOf(m.plan.Header)
+	status := done
+	if end := m.plainHeader(); d.sparse && end > 0 {
+		d.pos = end
+	} else {
+		status = d.structureOf(m.plan.Header)
+	}
 	if status == done {
 		m.body = len(d.tape)
 		status = d.structureOf(m.plan)
@@ -163,6 +203,24 @@ func (m *Message) decodeBody(d *decoder) {
 		d.note(finding(TrailingBytes, Warn, d.pos, "%d bytes behind the end of %s v%d", left, m.plan.Message.Name, m.plan.Version))
 		d.leaf(TrailingNode, nil, left)
 	}
+}
+
+// plainHeader returns where a header without tagged fields ends, 0 when it has some.
+func (m *Message) plainHeader() int {
+	end := 8
+	if m.Kind == schema.Request {
+		end = 4 + requestHeaderLen
+		if m.plan.Header.Version > 0 {
+			end += 2 + len(m.Header.ClientID)
+		}
+	}
+	if m.plan.Header.Flexible {
+		end++
+	}
+	if end > len(m.data) || m.plan.Header.Flexible && m.data[end-1] != 0 {
+		return 0
+	}
+	return end
 }
 
 // decodeUnknown decodes what is certain of a message of unknown API, version or request.
@@ -247,6 +305,7 @@ func fits(plan *schema.Plan, frame []byte) bool {
 func (d *decoder) reset(data []byte, holes []hole, size int) {
 	d.data, d.holes, d.limit = data, holes, size
 	d.skipped, d.pos, d.depth, d.nextHole, d.recordsEnd, d.toDrop = 0, 0, 0, 0, 0, 0
+	d.sparse = false
 	d.complete, d.passOver, d.sumBatches, d.crcTable = true, false, false, nil
 	d.tape, d.findings = d.tape[:0], d.findings[:0]
 }

@@ -136,7 +136,7 @@ func (m *Message) openField(n *Node, index int, protocolType []byte, yield func(
 	case "Metrics":
 		found = m.openMetrics(index)
 	case "RequestPrincipal":
-		found = m.nester.versioned(&m.View, m.catalog, "DefaultPrincipalData", at, end)
+		found = m.tools.nester.versioned(&m.View, m.catalog, "DefaultPrincipalData", at, end)
 	}
 	if found == nil {
 		return true
@@ -151,7 +151,7 @@ func (m *Message) openProtocol(name string, index, at, end int, protocolType []b
 	if protocolType != nil && string(protocolType) != "consumer" {
 		return true
 	}
-	found := m.nester.versioned(&m.View, m.catalog, name, at, end)
+	found := m.tools.nester.versioned(&m.View, m.catalog, name, at, end)
 	if found == nil {
 		return true
 	}
@@ -176,7 +176,7 @@ func (m *Message) openStreams(n *Nested, index int, yield func(*Nested) bool) bo
 		version := int16(min(binary.BigEndian.Uint32(data), 1<<15-1))
 		at := int(node.Offset) + int(node.Prefix)
 		plan := m.catalog.PlanByName("SubscriptionInfoData", version)
-		inner := m.inner.open(&n.View, plan, at, at+len(data), true)
+		inner := m.tools.inner.open(&n.View, plan, at, at+len(data), true)
 		if inner == nil {
 			return true
 		}
@@ -214,7 +214,7 @@ func (m *Message) openWhole(plan *schema.Plan, at, end int) *Nested {
 	if plan == nil {
 		return nil
 	}
-	d := m.nester.begin(&m.View, at, end)
+	d := m.tools.nester.begin(&m.View, at, end)
 	if d.structureOf(plan.Header) != done {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (m *Message) openWhole(plan *schema.Plan, at, end int) *Nested {
 	if d.structureOf(plan) != done {
 		return nil
 	}
-	n := m.nester.finish(&m.View, plan)
+	n := m.tools.nester.finish(&m.View, plan)
 	n.Header, n.body = 0, body
 	return n
 }

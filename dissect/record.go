@@ -65,7 +65,7 @@ func (m *Message) Open(b *Batch) *RecordSet {
 			return nil
 		}
 	}
-	data, err := m.inflater.inflate(b.Codec(), packed, b.space.deep)
+	data, err := m.tools.inflater.inflate(b.Codec(), packed, b.space.deep)
 	if err != nil {
 		m.note(Decompression, Warn, b, "%s: %v", b.Codec(), err)
 		return nil

@@ -15,7 +15,7 @@ import (
 func (m *Message) openMetrics(field int) *Nested {
 	packed := m.Bytes(&m.Nodes[field])
 	if codec := m.compressionBefore(field); codec != 0 {
-		unpacked, err := m.inflater.inflate(codec, packed, 0)
+		unpacked, err := m.tools.inflater.inflate(codec, packed, 0)
 		if err != nil {
 			return nil
 		}
@@ -33,7 +33,7 @@ func (m *Message) openMetrics(field int) *Nested {
 	if json.Compact(&compact, text) != nil {
 		return nil
 	}
-	n := &m.nester.nested
+	n := &m.tools.nester.nested
 	*n = Nested{Name: "MetricsData", Version: 1, Header: -1, Field: field, JSON: compact.Bytes()}
 	return n
 }

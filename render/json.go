@@ -22,7 +22,7 @@ func NewJSON(w io.Writer, o Options) *JSON { return &JSON{sink: sink{w: w}, opti
 
 // Needs implements Format.
 func (j *JSON) Needs() dissect.Needs {
-	needs := dissect.NeedMessages
+	needs := dissect.NeedMessages | dissect.NeedFields
 	if j.options.Packets {
 		needs |= dissect.NeedPackets
 	}
@@ -77,9 +77,9 @@ func appendConnection(b []byte, c *dissect.Connection) []byte {
 	b = append(b, `,"connection":{"id":`...)
 	b = strconv.AppendInt(b, int64(c.ID), 10)
 	b = append(b, `,"client":"`...)
-	b = c.Client.AppendTo(b)
+	b = append(b, c.ClientName...)
 	b = append(b, `","server":"`...)
-	b = c.Server.AppendTo(b)
+	b = append(b, c.ServerName...)
 	return append(b, '"', '}')
 }
 

@@ -18,6 +18,7 @@ type Options struct {
 	Packets     bool        // json: the numbers of all packets of a message
 	ShowSecrets bool        // bodies that carry credentials are printed
 	Aligned     bool        // summary: columns aligned for a terminal, not tab-separated
+	Continued   bool        // what comes before the messages is left out
 	File        string      // json: name of the capture, for findings of the whole capture
 }
 

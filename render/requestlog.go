@@ -22,7 +22,7 @@ func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
 }
 
 // Needs implements Format.
-func (l *RequestLog) Needs() dissect.Needs { return dissect.NeedExchanges }
+func (l *RequestLog) Needs() dissect.Needs { return dissect.NeedExchanges | dissect.NeedFields }
 
 // Message implements dissect.Output.
 func (l *RequestLog) Message(*dissect.Message) {}
@@ -61,9 +61,9 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 	b = l.appendPayload(b, `,"response`, x.Response)
 	b = append(b, `,"connection":"`...)
 	c := x.Request.Connection
-	b = c.Server.AppendTo(b)
+	b = append(b, c.ServerName...)
 	b = append(b, '-')
-	b = c.Client.AppendTo(b)
+	b = append(b, c.ClientName...)
 	b = append(b, '-')
 	b = strconv.AppendInt(b, int64(c.ID), 10)
 	b = append(b, '"')

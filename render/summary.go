@@ -16,7 +16,6 @@ type Summary struct {
 	sink
 	options  Options
 	findings sink
-	lines    int
 	clock    clock
 }
 
@@ -36,7 +35,7 @@ var summaryColumns = [...]column{
 		return strconv.AppendInt(append(b, 'c'), int64(x.Request.Connection.ID), 10)
 	}},
 	{"CLIENT", 34, appendClient},
-	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return x.Request.Connection.Server.AppendTo(b) }},
+	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return append(b, x.Request.Connection.ServerName...) }},
 	{"API", 20, appendAPI},
 	{"VER", -3, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 		return appendUnless(b, x.Request.Header.Token, int64(x.Request.Header.Version))
@@ -67,7 +66,7 @@ func appendClient(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 		b = appendEscaped(b, id, false)
 		b = append(b, '@')
 	}
-	return x.Request.Connection.Client.AppendTo(b)
+	return append(b, x.Request.Connection.ClientName...)
 }
 
 func appendAPI(_ *Summary, b []byte, x *dissect.Exchange) []byte {
@@ -93,7 +92,11 @@ func appendExcess(b []byte, r *dissect.Message) []byte {
 
 // NewSummary returns the format "summary"; findings are written to log.
 func NewSummary(w, log io.Writer, o Options) *Summary {
-	return &Summary{sink: sink{w: w}, options: o, findings: sink{w: log}}
+	s := &Summary{sink: sink{w: w}, options: o, findings: sink{w: log}}
+	if !o.Continued {
+		s.title()
+	}
+	return s
 }
 
 // Needs implements Format.
@@ -110,9 +113,6 @@ func (s *Summary) Report(r *dissect.Report) {
 
 // Flush implements Format.
 func (s *Summary) Flush() error {
-	if s.lines == 0 {
-		s.title()
-	}
 	err := s.sink.Flush()
 	s.findings.Flush()
 	return err
@@ -125,7 +125,6 @@ func (s *Summary) Close(c *dissect.Counts) {
 }
 
 func (s *Summary) title() {
-	s.lines++
 	b := s.buf
 	for i := range summaryColumns {
 		start := len(b)
@@ -165,10 +164,6 @@ func (s *Summary) endColumn(b []byte, start, at int) []byte {
 
 // Exchange implements dissect.Output.
 func (s *Summary) Exchange(x *dissect.Exchange) {
-	if s.lines == 0 {
-		s.title()
-	}
-	s.lines++
 	b := s.buf
 	for i := range summaryColumns {
 		start := len(b)
@@ -221,7 +216,7 @@ func appendResult(b []byte, x *dissect.Exchange) []byte {
 	switch {
 	case x.NoAnswer:
 		return append(b, "no-answer"...)
-	case x.Response == nil && x.Request.Connection.OneDirection():
+	case x.Response == nil && x.OneWay:
 		return append(b, "not-captured"...)
 	case x.Response == nil:
 		return append(b, "UNANSWERED"...)

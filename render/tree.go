@@ -74,7 +74,7 @@ func (o *Options) valueLimit() int {
 
 // Needs implements Format. Without record data a dump of the bytes would have holes.
 func (t *Tree) Needs() dissect.Needs {
-	needs := dissect.NeedMessages | dissect.NeedBatches
+	needs := dissect.NeedMessages | dissect.NeedFields | dissect.NeedBatches
 	if t.options.Hex {
 		needs |= dissect.NeedRecords
 	}

@@ -8,7 +8,9 @@ type Plan struct {
 	Version  int16
 	Flexible bool
 	Header   *Plan // of the header in front of a request or response, nil for everything else
-	Ops      []Op
+	// NamesTopics tells whether topics stand in the message both by name and by id.
+	NamesTopics bool
+	Ops         []Op
 }
 
 // An OpCode says what stands on the wire.
@@ -39,6 +41,7 @@ type Op struct {
 	Compact  bool // lengths and counts are unsigned varints and one too large, 0 is null
 	Nullable bool
 	Element  bool   // the element of the array before it
+	Quiet    bool   // neither it nor anything inside has a Role
 	Role     Role   // what the value means wherever it occurs
 	Tag      int32  // of a known tagged field, -1 for everything else
 	Next     int32  // index of the first Op behind this one and all that it contains
@@ -70,10 +73,25 @@ func compile(m *Message, version int16) *Plan {
 	p := &Plan{Message: m, Version: version, Flexible: m.Flexible.Contains(version)}
 	c := compiler{plan: p}
 	c.structure(Op{Code: OpStruct, Tag: -1, Name: m.Name}, m.Fields)
+	roles := [MaxRole]bool{}
 	for i := range p.Ops {
 		p.Ops[i].plan = p
+		roles[p.Ops[i].Role] = true
+	}
+	p.NamesTopics = roles[TopicName] && roles[TopicID]
+	for i := range p.Ops {
+		p.Ops[i].Quiet = isQuiet(p.Ops[i:p.Ops[i].Next])
 	}
 	return p
+}
+
+func isQuiet(ops []Op) bool {
+	for i := range ops {
+		if ops[i].Role != NoRole {
+			return false
+		}
+	}
+	return true
 }
 
 type compiler struct{ plan *Plan }

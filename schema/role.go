@@ -25,6 +25,7 @@ const (
 	MaxWait
 	ConfigName
 	ConfigValue
+	MaxRole // how many there are
 )
 
 // roleOf derives the role of a field from its entity type and name.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -95,14 +97,30 @@ func (f *readFlags) recordsMode() render.RecordsMode {
 	return render.RecordsSize
 }
 
+// format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
+// it is written by one worker.
 func (f *readFlags) format() render.Format {
+	workers := runtime.GOMAXPROCS(0)
+	if workers == 1 {
+		return f.create(os.Stdout, os.Stderr, true)
+	}
+	if f.output.value == "tree" && !f.options.Full {
+		workers = 1
+	}
+	return render.NewParallel(os.Stdout, os.Stderr, workers, f.create)
+}
+
+// create returns one instance of the output. first is false for those that only go on.
+func (f *readFlags) create(out, log io.Writer, first bool) render.Format {
+	o := f.options
+	o.Continued = !first
 	switch f.output.value {
 	case "json":
-		return render.NewJSON(os.Stdout, f.options)
+		return render.NewJSON(out, o)
 	case "summary":
-		return render.NewSummary(os.Stdout, os.Stderr, f.options)
+		return render.NewSummary(out, log, o)
 	case "requestlog":
-		return render.NewRequestLog(os.Stdout, os.Stderr, f.options)
+		return render.NewRequestLog(out, log, o)
 	}
-	return render.NewTree(os.Stdout, f.options)
+	return render.NewTree(out, o)
 }

@@ -1,0 +1,69 @@
+package dissect
+
+// A Snapshot is a message that was not decoded yet, with bytes of its own: it lasts longer than the call that handed the
+// message over, and another goroutine may decode it.
+type Snapshot struct {
+	Head
+	findings []Finding
+	data     []byte
+	holes    []hole
+}
+
+// Take makes a snapshot of a message. The frame's bytes are appended to arena, which is returned; they belong to the snapshot as long as the
+// arena is not used again from its start.
+func (s *Snapshot) Take(m *Message, arena []byte) []byte {
+	known := m.Findings
+	if m.decoded != undecoded {
+		known = known[:m.before] // decoding it again finds the others again
+	}
+	list := append(s.Packets.List[:0], m.Packets.List...)
+	s.Head = m.Head
+	s.Packets.List = list
+	s.findings = append(s.findings[:0], known...)
+	s.holes = append(s.holes[:0], m.holes...)
+	start := len(arena)
+	arena = append(arena, m.data...)
+	s.data = arena[start:len(arena):len(arena)]
+	return arena
+}
+
+// Size is about how much memory the snapshot takes, in bytes.
+func (s *Snapshot) Bytes() int { return len(s.data) }
+
+// A Reader turns snapshots back into messages, one at a time. Each goroutine needs its own.
+type Reader struct {
+	tools   *tools
+	message [2]Message
+}
+
+// NewReader returns a Reader for an output that needs this and that.
+func NewReader(needs Needs) *Reader { return &Reader{tools: newTools(needs)} }
+
+// Message returns the message of a snapshot. It is valid until the next call.
+func (r *Reader) Message(s *Snapshot) *Message { return r.message[0].restore(s, r.tools) }
+
+// Exchange returns an exchange of snapshots; response is nil where there was none. It is valid until the next call.
+func (r *Reader) Exchange(x Exchange, request, response *Snapshot) Exchange {
+	x.Request, x.Response = r.message[0].restore(request, r.tools), nil
+	if response != nil {
+		x.Response = r.message[1].restore(response, r.tools)
+	}
+	return x
+}
+
+// restore makes m the message of a snapshot, whose bytes it shares.
+func (m *Message) restore(s *Snapshot, t *tools) *Message {
+	m.reset(s.data, s.holes)
+	m.tools = t
+	m.Head = s.Head
+	m.Findings = append(m.Findings, s.findings...)
+	return m
+}
+
+// reset makes a message ready for another frame and keeps its buffers.
+func (m *Message) reset(data []byte, holes []hole) {
+	m.Head = Head{}
+	m.Findings = m.Findings[:0]
+	m.View = View{Nodes: m.Nodes[:0], data: data, holes: holes}
+	m.decoded, m.failed = undecoded, nil
+}

@@ -1,0 +1,247 @@
+package render
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kdissect/kdissect/dissect"
+)
+
+// Parallel runs several instances of a format at once: messages are decoded and written by workers while the dissector goes on, and
+// the output comes out in the order of the messages, the same bytes as one instance would write. That needs a format whose output of
+// a message does not depend on the messages before; one that does is run with a single worker, and still decodes beside the dissector.
+//
+// Work is handed over in jobs of a few hundred messages, since a channel operation for each would cost more than most messages do.
+type Parallel struct {
+	needs   dissect.Needs
+	out     io.Writer
+	log     io.Writer
+	last    Format // prints what comes at the end
+	lastOut *bytes.Buffer
+	lastLog *bytes.Buffer
+
+	job     *job
+	free    chan *job
+	work    chan *job
+	ordered chan *job
+	waiting sync.WaitGroup // workers and writer
+	failed  atomic.Pointer[error]
+}
+
+// Bounds of a job, and how many of them there are for each worker. Together they bound what is held: a message may be larger than a job,
+// but there is only one job at a time for it.
+const (
+	jobEntries    = 256
+	jobBytes      = 256 << 10
+	jobsPerWorker = 3
+)
+
+// A job is a run of what the dissector handed over, and the output it became.
+type job struct {
+	entries   []entry
+	snapshots []dissect.Snapshot
+	used      int // of snapshots
+	arena     []byte
+	out, log  bytes.Buffer
+	done      chan struct{}
+}
+
+// An entry is one call of the dissector. first and second index snapshots; -1 where there is none.
+type entry struct {
+	kind          entryKind
+	first, second int
+	exchange      dissect.Exchange
+	report        dissect.Report
+}
+
+type entryKind uint8
+
+const (
+	messageEntry entryKind = iota
+	exchangeEntry
+	reportEntry
+)
+
+// NewParallel returns a format that writes what several instances of a format write, as many as there are workers. create makes an instance; first
+// is true for the one that writes what comes before and behind all messages.
+func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer, first bool) Format) *Parallel {
+	p := &Parallel{out: out, log: log, lastOut: &bytes.Buffer{}, lastLog: &bytes.Buffer{}}
+	p.last = create(p.lastOut, p.lastLog, true)
+	p.needs = p.last.Needs()
+	p.last.Flush()
+	p.copy(out, p.lastOut)
+	p.lastOut.Reset()
+	jobs := workers * jobsPerWorker
+	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
+	for range jobs {
+		p.free <- &job{done: make(chan struct{}, 1)}
+	}
+	p.job = <-p.free
+	p.waiting.Add(workers + 1)
+	for range workers {
+		w := &worker{reader: dissect.NewReader(p.needs)}
+		w.format = create(&w.out, &w.log, false)
+		go p.run(w)
+	}
+	go p.write()
+	return p
+}
+
+// A worker decodes and writes the messages of one job after the other.
+type worker struct {
+	format   Format
+	reader   *dissect.Reader
+	out, log bytes.Buffer
+}
+
+func (p *Parallel) run(w *worker) {
+	defer p.waiting.Done()
+	for j := range p.work {
+		for i := range j.entries {
+			w.do(j, &j.entries[i])
+		}
+		w.format.Flush() // into memory, which does not fail
+		j.out, w.out = w.out, j.out
+		j.log, w.log = w.log, j.log
+		j.done <- struct{}{}
+	}
+}
+
+func (w *worker) do(j *job, e *entry) {
+	switch e.kind {
+	case messageEntry:
+		w.format.Message(w.reader.Message(&j.snapshots[e.first]))
+	case exchangeEntry:
+		var response *dissect.Snapshot
+		if e.second >= 0 {
+			response = &j.snapshots[e.second]
+		}
+		x := w.reader.Exchange(e.exchange, &j.snapshots[e.first], response)
+		w.format.Exchange(&x)
+	default:
+		w.format.Report(&e.report)
+	}
+}
+
+// write writes the output of jobs in the order in which they were handed over.
+func (p *Parallel) write() {
+	defer p.waiting.Done()
+	for j := range p.ordered {
+		<-j.done
+		p.copy(p.out, &j.out)
+		p.copy(p.log, &j.log)
+		j.reset()
+		p.free <- j
+	}
+}
+
+func (p *Parallel) copy(w io.Writer, from *bytes.Buffer) {
+	if from.Len() == 0 || p.failed.Load() != nil {
+		return
+	}
+	if _, err := w.Write(from.Bytes()); err != nil {
+		p.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+// reset makes a job ready to be filled again. What a large message left behind is not kept.
+func (j *job) reset() {
+	j.entries, j.used, j.arena = j.entries[:0], 0, j.arena[:0]
+	if cap(j.arena) > 2*jobBytes {
+		j.arena = nil
+	}
+	resetBuffer(&j.out)
+	resetBuffer(&j.log)
+}
+
+func resetBuffer(b *bytes.Buffer) {
+	if b.Cap() > 16*jobBytes {
+		*b = bytes.Buffer{}
+	}
+	b.Reset()
+}
+
+// Needs implements Format.
+func (p *Parallel) Needs() dissect.Needs { return p.needs }
+
+// Message implements dissect.Output.
+func (p *Parallel) Message(m *dissect.Message) {
+	p.add(entry{kind: messageEntry, first: p.snapshot(m)})
+}
+
+// Exchange implements dissect.Output.
+func (p *Parallel) Exchange(x *dissect.Exchange) {
+	e := entry{kind: exchangeEntry, first: p.snapshot(x.Request), second: -1, exchange: *x}
+	if x.Response != nil {
+		e.second = p.snapshot(x.Response)
+	}
+	p.add(e)
+}
+
+// Report implements dissect.Output.
+func (p *Parallel) Report(r *dissect.Report) { p.add(entry{kind: reportEntry, report: *r}) }
+
+func (p *Parallel) snapshot(m *dissect.Message) int {
+	j := p.job
+	if j.used == len(j.snapshots) {
+		j.snapshots = append(j.snapshots, dissect.Snapshot{})
+	}
+	j.arena = j.snapshots[j.used].Take(m, j.arena)
+	j.used++
+	return j.used - 1
+}
+
+func (p *Parallel) add(e entry) {
+	p.job.entries = append(p.job.entries, e)
+	if len(p.job.entries) >= jobEntries || len(p.job.arena) >= jobBytes {
+		p.dispatch()
+	}
+}
+
+// dispatch hands the job over and takes another one, when there is one.
+func (p *Parallel) dispatch() {
+	if len(p.job.entries) == 0 {
+		return
+	}
+	large := len(p.job.arena) > 4*jobBytes
+	p.work <- p.job
+	p.ordered <- p.job
+	p.job = <-p.free
+	if large {
+		p.drain()
+	}
+}
+
+// drain waits until all other jobs are written, so that large messages do not pile up.
+func (p *Parallel) drain() {
+	held := make([]*job, 0, cap(p.free))
+	for len(held) < cap(p.free)-1 {
+		held = append(held, <-p.free)
+	}
+	for _, j := range held {
+		p.free <- j
+	}
+}
+
+// Flush implements Format: what has been handed over so far is written soon. It returns the error of an earlier write.
+func (p *Parallel) Flush() error {
+	p.dispatch()
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Close implements Format: it waits until all is written.
+func (p *Parallel) Close(c *dissect.Counts) {
+	p.dispatch()
+	close(p.work)
+	close(p.ordered)
+	p.waiting.Wait()
+	p.last.Close(c)
+	p.last.Flush()
+	p.copy(p.out, p.lastOut)
+	p.copy(p.log, p.lastLog)
+}
