@@ -28,6 +28,7 @@ type Connection struct {
 	offered      map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
 	messages     int
 	packets      int64 // that brought bytes
+	rebalance    int64 // how long a member of its group may take to join, nanoseconds
 
 	serverClosed bool // the server sent FIN
 	named        bool // what it carries instead of Kafka was reported
@@ -70,11 +71,11 @@ func (c *Connection) intern(b []byte) string {
 
 // report hands over findings of the connection, or of a message on it that was handed over before.
 func (c *Connection) report(message int64, f ...Finding) {
-	c.dissector.out.Report(&Report{Connection: c, Message: message, Findings: f})
+	c.dissector.out.Report(&Report{Connection: c, Message: message, Packet: c.dissector.packet, Time: c.dissector.time, Findings: f})
 }
 
 // OneDirection tells whether only one side of the connection is in the capture.
-func (c *Connection) OneDirection() bool { return !c.halves[0].seen || !c.halves[1].seen }
+func (c *Connection) OneDirection() bool { return !c.stream.Seen[0] || !c.stream.Seen[1] }
 
 // endReport says what can only be said when the connection has ended.
 func (c *Connection) endReport() {
@@ -82,7 +83,7 @@ func (c *Connection) endReport() {
 		return
 	}
 	missing := "server's"
-	if !c.halves[c.clientDir].seen {
+	if !c.stream.Seen[c.clientDir] {
 		missing = "client's"
 	}
 	c.report(0, finding(OneDirection, Warn, -1, "nothing of the %s side was captured", missing))

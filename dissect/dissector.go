@@ -33,8 +33,8 @@ type Timing struct {
 	Queued   int64 // until the answer before it had left: a broker serves one request of a connection at a time
 	Service  int64 // from then to the first packet of the response
 	Transfer int64 // from the first packet of the response to its last
-	Allowed  int64 // how long the broker may wait by design: a fetch for its max wait
-	Excess   int64 // Latency without what was waited by design
+	Allowed  int64 // how long the broker may wait by design: a fetch for its max wait, a join for its group to come together
+	Excess   int64 // Service beyond Allowed, and Transfer: what was neither waited by design nor behind another answer
 }
 
 // A Report is findings that belong to no message that is being handed over: to a connection,
@@ -42,6 +42,8 @@ type Timing struct {
 type Report struct {
 	Connection *Connection // nil for the whole capture
 	Message    int64       // number of the message, 0 for none
+	Packet     int64       // the packet that gave rise to it, 0 for none
+	Time       int64       // its capture time
 	Findings   []Finding
 }
 
@@ -65,6 +67,8 @@ type Dissector struct {
 	message  Message    // the one that is being handed over
 	request  Message    // the request of the exchange that is being handed over
 	exchange Exchange
+	packet   int64 // the latest one that was heard of, and its time
+	time     int64
 	servers  map[netip.AddrPort]bool // endpoints that are known to be brokers
 	trial    trial
 	Counts   Counts
@@ -74,7 +78,6 @@ type Dissector struct {
 type Counts struct {
 	Messages, Requests, Responses int64
 	Unanswered                    int64
-	Errors                        int64 // messages with a finding of severity Error
 	Gaps                          int64
 	Connections, KafkaConnections int64
 }
@@ -93,6 +96,7 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 		if i+1 < len(chunk.Spans) {
 			to = chunk.Spans[i+1].Offset - chunk.Offset
 		}
+		d.packet, d.time = span.Packet, span.Time
 		h.bytes(chunk.Data[from:to], span.Packet, span.Time)
 	}
 }
@@ -101,17 +105,20 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 func (d *Dissector) Gap(sc *reassembly.Connection, dir reassembly.Direction, gap reassembly.Gap) {
 	c := d.connection(sc)
 	d.Counts.Gaps++
+	d.packet, d.time = gap.Packet, gap.Time
 	c.halves[dir].gap(gap)
 }
 
 // Fin implements reassembly.Handler.
 func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, packet, time int64) {
+	d.packet, d.time = packet, time
 	d.connection(sc).halves[dir].fin(packet, time)
 }
 
 // End implements reassembly.Handler.
 func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, packet, time int64) {
 	c := d.connection(sc)
+	d.packet, d.time = packet, time
 	if !c.ended {
 		c.end(cause, time)
 	}

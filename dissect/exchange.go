@@ -175,7 +175,7 @@ func (c *Connection) timing(r *request, f *frame) Timing {
 	t := Timing{Latency: f.end - r.end, Transfer: f.end - f.start, Allowed: r.maxWait}
 	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
 	t.Service = t.Latency - t.Queued - t.Transfer
-	t.Excess = t.Latency - min(max(0, t.Service), r.maxWait)
+	t.Excess = max(0, t.Service-r.maxWait) + t.Transfer
 	return t
 }
 

@@ -14,7 +14,7 @@ func (c *Connection) foreign(h *half, data []byte) {
 		return
 	}
 	c.named = true
-	what, code := fmt.Sprintf("%d bytes that are no Kafka message", h.window.skipped+int64(len(data))), NotKafka
+	what, code := fmt.Sprintf("%d bytes that are no Kafka message (% x ...)", h.window.skipped+int64(len(data)), data[:min(8, len(data))]), NotKafka
 	switch {
 	case isTLS(data):
 		what, code = "TLS", TLS

@@ -17,8 +17,6 @@ type half struct {
 	conn  *Connection
 	dir   reassembly.Direction
 	state halfState
-	seen  bool  // some byte came
-	first int64 // packets of the first and last byte, while nothing was found
 
 	// searching for the first frame, or waiting
 	window      window
@@ -85,7 +83,6 @@ func (f *frame) add(packet, time int64) {
 
 // bytes takes the next bytes of the stream, all of one packet.
 func (h *half) bytes(data []byte, packet, time int64) {
-	h.seen = true
 	switch h.state {
 	case searching:
 		h.search(data, packet, time)

@@ -24,6 +24,13 @@ func (m *Message) lookAhead(r *request) {
 		if wait, ok := m.leading(schema.MaxWait); ok {
 			r.maxWait = max(0, wait) * 1e6
 		}
+	case keyJoinGroup:
+		if wait, ok := m.leading(schema.RebalanceTimeout); ok {
+			r.maxWait = max(0, wait) * 1e6
+			m.Connection.rebalance = r.maxWait
+		}
+	case keySyncGroup:
+		r.maxWait = m.Connection.rebalance // the leader's assignment is waited for as long as the members were
 	}
 }
 

@@ -60,10 +60,9 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 	return m
 }
 
-// reset makes a message ready for another frame and keeps its buffers.
+// reset makes a message ready for another frame and keeps its buffers. Its head is to be set by the caller.
 func (m *Message) reset(data []byte, holes []hole) {
-	m.Head = Head{}
 	m.Findings = m.Findings[:0]
-	m.View = View{Nodes: m.Nodes[:0], data: data, holes: holes}
+	m.Nodes, m.data, m.holes, m.body = m.Nodes[:0], data, holes, 0
 	m.decoded, m.failed = undecoded, nil
 }

@@ -102,7 +102,7 @@ func (h *half) lookForFrame() {
 	for at := w.tried; at < len(w.data); at++ {
 		v, kind := h.judge(w.data[at:], w.placeOf(at))
 		if v == yes {
-			h.found(at, kind)
+			h.found(h.chainedBefore(at), kind)
 			return
 		}
 		if w.opened && v == undecided {
@@ -119,6 +119,22 @@ func (h *half) lookForFrame() {
 	if len(w.data) > maxWindow {
 		w.drop(len(w.data) - maxWindow/2)
 	}
+}
+
+// chainedBefore returns the first position from which whole frames that fill packets lead up to a position where one begins. They are
+// responses that were waiting for their requests; what lets the one behind them be recognised speaks for them, too.
+func (h *half) chainedBefore(at int) int {
+	w := &h.window
+	for from := w.tried; from < at; from++ {
+		next := from
+		for next < at && w.aligned(next) && plausibleNext(w.data[next:]) {
+			next += 4 + int(binary.BigEndian.Uint32(w.data[next:]))
+		}
+		if next == at {
+			return from
+		}
+	}
+	return at
 }
 
 // judge tells whether a frame begins at data[0], and of what kind.
@@ -142,7 +158,7 @@ func (h *half) judgeRequest(data []byte, at place) verdict {
 	d := h.conn.dissector
 	v := d.requestHeader(data)
 	if v != yes {
-		if at == opening && isKerberosToken(data) {
+		if at == opening && (isKerberosToken(data) || h.isUnknownRequest(data)) {
 			return yes
 		}
 		return v
@@ -166,6 +182,19 @@ func (h *half) judgeRequest(data []byte, at place) verdict {
 		return yes
 	}
 	return d.requestHeader(data[total:])
+}
+
+// isUnknownRequest tells whether a connection to a broker begins with a request of an API that nobody knows: alone in its packet, with a
+// version and a client id as other requests have them.
+func (h *half) isUnknownRequest(data []byte) bool {
+	c := h.conn
+	if len(data) < 4+requestHeaderLen+2 || !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
+		return false
+	}
+	size := int(int32(binary.BigEndian.Uint32(data)))
+	version := int16(binary.BigEndian.Uint16(data[6:]))
+	n := int(int16(binary.BigEndian.Uint16(data[12:])))
+	return size+4 == len(data) && version >= 0 && version < 100 && n >= -1 && 14+n <= len(data) && plainClientID(data)
 }
 
 // judgeResponse: it answers an outstanding request and decodes as that answer. Where no request was seen at all, it must
@@ -223,7 +252,7 @@ func (h *half) found(at int, kind schema.Kind) {
 	if c.role != kafkaRole {
 		c.setClient(dir, kafkaRole)
 	}
-	if kind == schema.Request && c.dissector.requestHeader(w.data[at:]) != yes {
+	if kind == schema.Request && isKerberosToken(w.data[at:]) {
 		c.rawTokens = true
 	}
 	h.state, h.window = inStep, window{}

@@ -165,6 +165,7 @@ func assign[K pairKey](a *Assembler, t *table[K], k K, turned bool, s *segment) 
 // segment takes the next packet of a connection.
 func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 	c.packets++
+	c.Seen[d] = true
 	h, peer := &c.halves[d], &c.halves[d.Other()]
 	if s.flags&flagRST != 0 {
 		a.reset(c)

@@ -20,6 +20,8 @@ type Connection struct {
 	Ends   [2]netip.AddrPort // Ends[0] opened the connection where that was seen, else sent its first packet
 	Opened bool              // the SYN or the SYN-ACK was seen, so Ends[0] is known to be the one that connected
 
+	Seen [2]bool // whether any packet of a direction was captured, by Direction
+
 	// Consumer is for the Handler that dissects the streams to keep its own state in; the assembler never touches it.
 	Consumer any
 }

@@ -68,6 +68,12 @@ func (j *JSON) Report(r *dissect.Report) {
 		b = append(b, `,"message":`...)
 		b = strconv.AppendInt(b, r.Message, 10)
 	}
+	if r.Packet > 0 {
+		b = append(b, `,"time":"`...)
+		b = j.clock.appendTime(b, r.Time)
+		b = append(b, `","packet":`...)
+		b = strconv.AppendInt(b, r.Packet, 10)
+	}
 	b = appendFindings(b, r.Findings)
 	j.buf = append(b, '}', '\n')
 	j.written()

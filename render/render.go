@@ -2,24 +2,26 @@ package render
 
 import (
 	"io"
+	"sync/atomic"
 
 	"github.com/kdissect/kdissect/dissect"
 )
 
 // Options says how an output is written. Each format uses those that concern it.
 type Options struct {
-	Color       bool        // ANSI colours
-	Full        bool        // tree: every node, nothing cut
-	Hex         bool        // tree: the bytes as well, 16 a row
-	Layout      bool        // json: the leaves with their offsets
-	Records     RecordsMode // how records fields are shown
-	MaxRecords  int         // tree: records shown of a batch
-	MaxBytes    int         // tree: bytes shown of a value
-	Packets     bool        // json: the numbers of all packets of a message
-	ShowSecrets bool        // bodies that carry credentials are printed
-	Aligned     bool        // summary: columns aligned for a terminal, not tab-separated
-	Continued   bool        // what comes before the messages is left out
-	File        string      // json: name of the capture, for findings of the whole capture
+	Color       bool          // ANSI colours
+	Full        bool          // tree: every node, nothing cut
+	Hex         bool          // tree: the bytes as well, 16 a row
+	Layout      bool          // json: the leaves with their offsets
+	Records     RecordsMode   // how records fields are shown
+	MaxRecords  int           // tree: records shown of a batch
+	MaxBytes    int           // tree: bytes shown of a value
+	Packets     bool          // json: the numbers of all packets of a message
+	ShowSecrets bool          // bodies that carry credentials are printed
+	Aligned     bool          // summary: columns aligned for a terminal, not tab-separated
+	Errors      *atomic.Int64 // summary: counts answers with errors, for all instances together
+	Continued   bool          // what comes before the messages is left out
+	File        string        // json: name of the capture, for findings of the whole capture
 }
 
 // A RecordsMode says how much of records fields is shown.

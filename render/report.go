@@ -21,6 +21,10 @@ func appendReport(b []byte, r *dissect.Report) []byte {
 			b = append(b, " message "...)
 			b = strconv.AppendInt(b, r.Message, 10)
 		}
+		if r.Packet > 0 {
+			b = append(b, " packet "...)
+			b = strconv.AppendInt(b, r.Packet, 10)
+		}
 		if f.Offset >= 0 {
 			b = append(b, " offset "...)
 			b = strconv.AppendInt(b, int64(f.Offset), 10)

@@ -29,6 +29,9 @@ func (l *RequestLog) Message(*dissect.Message) {}
 
 // Report implements dissect.Output.
 func (l *RequestLog) Report(r *dissect.Report) {
+	if r.Connection == nil {
+		return // damage of the input has been said on standard error
+	}
 	l.findings.buf = appendReport(l.findings.buf, r)
 	l.findings.written()
 }

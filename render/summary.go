@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -35,7 +36,9 @@ var summaryColumns = [...]column{
 		return strconv.AppendInt(append(b, 'c'), int64(x.Request.Connection.ID), 10)
 	}},
 	{"CLIENT", 34, appendClient},
-	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return append(b, x.Request.Connection.ServerName...) }},
+	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+		return append(b, x.Request.Connection.ServerName...)
+	}},
 	{"API", 20, appendAPI},
 	{"VER", -3, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 		return appendUnless(b, x.Request.Header.Token, int64(x.Request.Header.Version))
@@ -92,6 +95,9 @@ func appendExcess(b []byte, r *dissect.Message) []byte {
 
 // NewSummary returns the format "summary"; findings are written to log.
 func NewSummary(w, log io.Writer, o Options) *Summary {
+	if o.Errors == nil {
+		o.Errors = &atomic.Int64{}
+	}
 	s := &Summary{sink: sink{w: w}, options: o, findings: sink{w: log}}
 	if !o.Continued {
 		s.title()
@@ -107,6 +113,9 @@ func (s *Summary) Message(*dissect.Message) {}
 
 // Report implements dissect.Output. What is only information is left to the other formats.
 func (s *Summary) Report(r *dissect.Report) {
+	if r.Connection == nil {
+		return // damage of the input has been said on standard error
+	}
 	s.findings.buf = appendReport(s.findings.buf, r)
 	s.findings.written()
 }
@@ -120,8 +129,16 @@ func (s *Summary) Flush() error {
 
 // Close implements Format: the counts go to the log.
 func (s *Summary) Close(c *dissect.Counts) {
-	s.findings.buf = fmt.Appendf(s.findings.buf, "%d messages on %d connections (%d others), %d with errors, %d unanswered, %d gaps\n",
-		c.Messages, c.KafkaConnections, c.Connections-c.KafkaConnections, c.Errors, c.Unanswered, c.Gaps)
+	b := appendCount(s.findings.buf, c.Messages, "message", "messages")
+	b = appendCount(append(b, " on "...), c.KafkaConnections, "connection", "connections")
+	if others := c.Connections - c.KafkaConnections; others > 0 {
+		b = appendCount(append(b, " ("...), others, "other", "others")
+		b = append(b, ')')
+	}
+	b = appendCount(append(b, ", "...), s.options.Errors.Load(), "answer with an error", "answers with errors")
+	b = fmt.Appendf(b, ", %d unanswered", c.Unanswered)
+	b = appendCount(append(b, ", "...), c.Gaps, "gap", "gaps")
+	s.findings.buf = append(b, '\n')
 }
 
 func (s *Summary) title() {
@@ -164,6 +181,9 @@ func (s *Summary) endColumn(b []byte, start, at int) []byte {
 
 // Exchange implements dissect.Output.
 func (s *Summary) Exchange(x *dissect.Exchange) {
+	if x.Response != nil && len(x.Response.Facts().Errors) > 0 {
+		s.options.Errors.Add(1)
+	}
 	b := s.buf
 	for i := range summaryColumns {
 		start := len(b)

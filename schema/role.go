@@ -23,6 +23,7 @@ const (
 	SessionEpoch
 	ThrottleTime
 	MaxWait
+	RebalanceTimeout
 	ConfigName
 	ConfigValue
 	MaxRole // how many there are
@@ -74,8 +75,9 @@ var rolesByName = map[string]Role{
 	"Acks":        Acks,
 	"FetchOffset": Offset, "CommittedOffset": Offset, "BaseOffset": Offset, "Offset": Offset,
 	"SessionId": SessionID, "SessionEpoch": SessionEpoch, "ShareSessionEpoch": SessionEpoch,
-	"ThrottleTimeMs": ThrottleTime,
-	"MaxWaitMs":      MaxWait, "MaxWaitTimeMs": MaxWait,
+	"ThrottleTimeMs":     ThrottleTime,
+	"RebalanceTimeoutMs": RebalanceTimeout,
+	"MaxWaitMs":          MaxWait, "MaxWaitTimeMs": MaxWait,
 }
 
 // fits keeps a role from a field of the same name and another type, such as partitions that are structures.

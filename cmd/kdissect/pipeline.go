@@ -14,7 +14,7 @@ import (
 )
 
 // dissectAll moves packets from a source through the layers to a format, up to the end of the input or the first error of the writer.
-func dissectAll(source pcaps.Source, format render.Format) error {
+func dissectAll(file string, source pcaps.Source, format render.Format) error {
 	dissector := dissect.New(schema.Embedded(), format.Needs(), format)
 	assembler := reassembly.New(dissector)
 	damaged := false
@@ -31,7 +31,7 @@ func dissectAll(source pcaps.Source, format render.Format) error {
 		}
 		for i := range batch.Packets {
 			if err := assembler.Packet(&batch.Packets[i]); err != nil {
-				complain(dissector, err)
+				complain(dissector, fmt.Errorf("%s: %w", file, err))
 				damaged = true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func (f *readFlags) read(file string) error {
 		return err
 	}
 	defer source.Close()
-	return dissectAll(source, f.format())
+	return dissectAll(file, source, f.format())
 }
 
 // settle derives the options that flags, terminal and environment give together.
@@ -78,6 +79,7 @@ func (f *readFlags) settle(file string) {
 	f.options.Color = f.color.value == "always" || f.color.value == "auto" && colorful
 	f.options.Aligned = terminal
 	f.options.File = file
+	f.options.Errors = &atomic.Int64{}
 	f.options.Records = f.recordsMode()
 }
 

@@ -1,0 +1,46 @@
+# Everything here needs Go alone. `make bench` and .ci/run use more when it stands beside the checkout; see
+# docs/performance.md and .ci/run.
+
+GO   ?= go
+TIME ?= 30s
+
+.PHONY: build test bench fuzz lint schemas golden
+
+# A static binary: no cgo, so it runs on any machine of the same system and processor.
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o kdissect ./cmd/kdissect
+
+test:
+	$(GO) test ./...
+
+# Benchmarks of the packages, then the whole program beside others. BENCH takes flags, as in BENCH='-runs 9'.
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) run ./bench/compare $(BENCH)
+
+# Every fuzz target for TIME. What breaks one is kept in the package's testdata/fuzz and is a test from then on.
+fuzz:
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) $$package; \
+		done; \
+	done
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# The built-in catalog out of Kafka's schema files, oldest release first. A new release is merged into what is there:
+#	make schemas FROM="schema/catalog NEW"
+# where NEW is a directory of schema files by module, a directory of Kafka's JAR files, or one JAR file.
+schemas:
+	@if [ -z "$(FROM)" ]; then echo 'usage: make schemas FROM="schema/catalog NEW"'; exit 2; fi
+	$(GO) run ./schema/import -o schema/catalog $(FROM)
+
+# Rewrites the golden files with what the program prints now. Read the diff.
+golden:
+	$(GO) test ./cmd/kdissect -update
