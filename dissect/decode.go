@@ -34,7 +34,6 @@ type decoder struct {
 	tape     []Node
 	findings []Finding
 
-	sparse     bool   // fields that are not part of a message's facts get no node
 	passOver   bool   // records are left out of data as they come
 	holes      []hole // what was left out of data, in order
 	nextHole   int    // the first of them that lies behind pos, when they are known from an earlier pass
@@ -220,9 +219,6 @@ func (d *decoder) value(at int32, index uint32) status {
 	if len(d.tape) >= maxNodes || d.depth >= maxDepth-2 {
 		return d.fault(Undecoded, op, 0)
 	}
-	if d.sparse && op.Quiet && op.Fixed > 0 {
-		return d.fixed(op, index)
-	}
 	switch op.Code {
 	case schema.OpStruct:
 		return d.structure(at, op, index)
@@ -241,10 +237,6 @@ func (d *decoder) fixed(op *schema.Op, index uint32) status {
 	n := int(op.Fixed)
 	if len(d.rest()) < n {
 		return d.short(op, n)
-	}
-	if d.sparse && op.Quiet {
-		d.pos += n
-		return done
 	}
 	d.leaf(ValueNode, op, n).Count = index
 	return done
@@ -321,10 +313,6 @@ func (d *decoder) text(op *schema.Op, index uint32) status {
 	if len(rest) < width+n {
 		return d.short(op, width+n)
 	}
-	if d.sparse && op.Quiet {
-		d.pos += width + n
-		return done
-	}
 	if op.Code == schema.OpString && !utf8.Valid(rest[width:width+n]) {
 		d.note(finding(BadUTF8, Warn, d.pos+width, "%s is not valid UTF-8", op.Name))
 	}
@@ -380,15 +368,11 @@ func (d *decoder) array(at int32, op *schema.Op) status {
 		return d.tooLong(op, n, width)
 	}
 	fixed := int(element.Fixed)
-	if element.Code == schema.OpStruct && !(d.sparse && element.Quiet) {
+	if element.Code == schema.OpStruct {
 		fixed = 0
 	}
 	if fixed > 0 && len(d.rest()) < width+n*fixed {
 		return d.short(op, width+n*fixed)
-	}
-	if d.sparse && fixed > 0 && element.Quiet {
-		d.pos += width + n*fixed
-		return done
 	}
 	node := d.group(ArrayNode, op)
 	d.tape[node].Count = uint32(n)
@@ -427,10 +411,6 @@ func (d *decoder) tags(at int32) status {
 		return d.short(nil, len(rest)+1)
 	case width < 0 || int64(n) > int64(d.limit-d.pos-width)/2: // a tagged field takes two bytes at least
 		return d.fault(InvalidLength, nil, int(n))
-	}
-	if d.sparse && n == 0 {
-		d.pos += width
-		return done
 	}
 	node := d.group(TagsNode, &d.ops[at])
 	d.tape[node].Count = n

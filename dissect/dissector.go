@@ -13,7 +13,6 @@ type Needs uint8
 const (
 	NeedMessages  Needs = 1 << iota // every message, one by one
 	NeedExchanges                   // requests together with their responses; requests are kept until then
-	NeedFields                      // every field; without it only what a message's facts are made of
 	NeedBatches                     // whether the CRC of record batches is right; their headers are always there
 	NeedRecords                     // the records themselves
 	NeedPackets                     // the numbers of all packets of a message
@@ -84,7 +83,7 @@ type Counts struct {
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, tools: newTools(needs), topics: newTopicNames()}
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, tools: newTools(), topics: newTopicNames()}
 }
 
 // Chunk implements reassembly.Handler.

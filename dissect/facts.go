@@ -39,6 +39,7 @@ type TopicFacts struct {
 	Records    int64
 
 	firstPartition int
+	parent         int32 // the structure that it stands in
 }
 
 // An ErrorFact is an error code that is not 0.
@@ -47,81 +48,91 @@ type ErrorFact struct {
 	Node int // index on the tape
 }
 
-// Facts returns what the message is about. It is valid as long as the message is.
+// Facts returns what the message is about. It is valid as long as the message is. The facts of an ordinary message do not need its tape.
 func (m *Message) Facts() *Facts {
-	m.decode(m.tools.facts)
+	if m.known {
+		return &m.facts
+	}
+	if m.decoded || !m.quickFacts() {
+		m.Tape()
+		return &m.facts
+	}
+	m.topics.resolve(&m.facts, m.Number)
+	m.known = true
 	return &m.facts
+}
+
+func (f *Facts) reset() {
+	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0]}
 }
 
 // collectFacts reads the tape once.
 func (m *Message) collectFacts() {
-	f := &m.facts
-	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0]}
+	m.known = true
+	m.facts.reset()
 	if m.body == 0 {
 		return
 	}
-	lastTopic := 0 // node that began the last topic
 	for i := m.body + 1; i < int(m.Nodes[m.body].Next); i++ {
 		n := &m.Nodes[i]
 		if n.Op == nil || n.Op.Role == schema.NoRole || n.Null {
 			continue
 		}
+		at, end := int(n.Offset)+int(n.Prefix), int(n.Offset)+int(n.Length)
 		switch n.Kind {
 		case ValueNode:
-			m.collectValue(f, n, i, &lastTopic)
+			m.facts.collect(n.Op, &m.View, at, end, i)
 		case ElementsNode:
-			m.collectElements(f, n)
+			for ; at < end; at += int(n.Op.Fixed) {
+				m.facts.collect(n.Op, &m.View, at, at+int(n.Op.Fixed), i)
+			}
 		}
 	}
-	f.slicePartitions()
+	m.facts.slicePartitions()
 	m.noteFacts()
 }
 
-func (m *Message) collectValue(f *Facts, n *Node, i int, lastTopic *int) {
-	switch n.Op.Role {
+// collect takes in a value that has a role: the bytes between two offsets of the frame. node is its place on the tape, if there is one.
+func (f *Facts) collect(op *schema.Op, v *View, at, end, node int) {
+	if op.Role == schema.RecordData {
+		f.collectRecords(v, at, end)
+		return
+	}
+	value := v.slice(at, end-at)
+	if len(value) < int(op.Fixed) {
+		return // not captured
+	}
+	switch op.Role {
 	case schema.TopicName:
-		f.topic(i, lastTopic, func(t *TopicFacts) *[]byte { return &t.Name }, m.Bytes(n))
+		t := f.topic(op, func(t *TopicFacts) bool { return t.Name == nil })
+		t.Name = value
 	case schema.TopicID:
-		f.topic(i, lastTopic, func(t *TopicFacts) *[]byte { return &t.ID }, m.Bytes(n))
+		t := f.topic(op, func(t *TopicFacts) bool { return t.ID == nil })
+		t.ID = value
 	case schema.Partition:
-		f.partition(int32(m.Int(n)))
+		f.partition(int32(Int(op.Code, value)))
 	case schema.ErrorCode:
-		if code := int16(m.Int(n)); code != 0 {
-			f.addError(ErrorFact{code, i})
+		if code := int16(Int(op.Code, value)); code != 0 {
+			f.addError(ErrorFact{code, node})
 		}
 	case schema.GroupID:
-		first(&f.Group, m.Bytes(n))
+		first(&f.Group, value)
 	case schema.MemberID:
-		first(&f.Member, m.Bytes(n))
+		first(&f.Member, value)
 	case schema.TransactionalID:
-		first(&f.TransactionalID, m.Bytes(n))
+		first(&f.TransactionalID, value)
 	case schema.Acks:
-		f.Acks, f.HasAcks = int16(m.Int(n)), true
-	case schema.RecordData:
-		m.collectRecords(f, n)
+		f.Acks, f.HasAcks = int16(Int(op.Code, value)), true
 	case schema.Offset:
 		if t := f.lastTopic(); t != nil && !t.HasOffset {
-			t.Offset, t.HasOffset = m.Int(n), true
+			t.Offset, t.HasOffset = Int(op.Code, value), true
 		}
 	case schema.ThrottleTime:
-		f.ThrottleMs = m.Int(n)
+		f.ThrottleMs = Int(op.Code, value)
 	case schema.SessionID:
-		f.SessionID, f.HasSession = m.Int(n), true
+		f.SessionID, f.HasSession = Int(op.Code, value), true
 	case schema.SessionEpoch:
-		f.SessionEpoch, f.HasSession = m.Int(n), true
-	}
-}
-
-func (m *Message) collectElements(f *Facts, n *Node) {
-	switch n.Op.Role {
-	case schema.Partition:
-		for i := range int(n.Count) {
-			f.partition(int32(m.ElementInt(n, i)))
-		}
-	case schema.TopicID:
-		for i := range int(n.Count) {
-			f.Topics = append(f.Topics, TopicFacts{ID: m.Element(n, i), firstPartition: len(f.partitions)})
-		}
+		f.SessionEpoch, f.HasSession = Int(op.Code, value), true
 	}
 }
 
@@ -131,15 +142,13 @@ func first(to *[]byte, value []byte) {
 	}
 }
 
-// topic begins a topic, or adds the id to the name that stands just before it, or the other way round.
-func (f *Facts) topic(node int, last *int, part func(*TopicFacts) *[]byte, value []byte) {
-	if t := f.lastTopic(); t != nil && node-*last <= 2 && len(f.partitions) == t.firstPartition && *part(t) == nil {
-		*part(t) = value
-		return
+// topic returns the topic that a name or id belongs to: the one that was begun in the same structure and lacks it, else a new one.
+func (f *Facts) topic(op *schema.Op, lacks func(*TopicFacts) bool) *TopicFacts {
+	if t := f.lastTopic(); t != nil && t.parent == op.Parent && !op.Element && len(f.partitions) == t.firstPartition && lacks(t) {
+		return t
 	}
-	f.Topics = append(f.Topics, TopicFacts{firstPartition: len(f.partitions)})
-	*part(f.lastTopic()) = value
-	*last = node
+	f.Topics = append(f.Topics, TopicFacts{firstPartition: len(f.partitions), parent: op.Parent})
+	return f.lastTopic()
 }
 
 func (f *Facts) lastTopic() *TopicFacts {
@@ -165,11 +174,11 @@ func (f *Facts) slicePartitions() {
 	}
 }
 
-func (m *Message) collectRecords(f *Facts, n *Node) {
+func (f *Facts) collectRecords(v *View, at, end int) {
 	f.HasRecords = true
-	f.RecordBytes += int64(n.Length) - int64(n.Prefix)
+	f.RecordBytes += int64(end - at)
 	t := f.lastTopic()
-	for b := range m.Batches(n) {
+	for b := range batches(space{view: v}, at, end) {
 		if b.Partial {
 			break
 		}

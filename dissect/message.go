@@ -21,10 +21,11 @@ type Message struct {
 	Findings []Finding // complete once the message is decoded, and its records have been walked
 	View               // of the frame, once it is decoded: see Tape
 
-	decoded depth
+	decoded bool
 	before  int // how many findings there were before it was decoded
 	failed  *fault
 	facts   Facts
+	known   bool // facts are there
 	tools   *tools
 }
 
@@ -49,31 +50,16 @@ type Head struct {
 	enveloped Header // Envelope: what the request inside is
 }
 
-// depth is how far a message was decoded.
-type depth uint8
-
-const (
-	undecoded depth = iota
-	sparse          // as far as facts need it: the tape has no other fields
-	complete        // every byte has its leaf
-)
-
 // tools are what decoding needs besides the message: used again for each, by one goroutine.
 type tools struct {
 	decoder  decoder
 	inflater inflater
 	nester   nester
 	inner    nester // for a structure inside a structure
-	facts    depth  // how far a message is decoded whose facts are asked for
 }
 
-// newTools returns tools for outputs that need this and that.
-func newTools(needs Needs) *tools {
-	t := &tools{inflater: inflater{limit: DefaultMaxUnpacked}, facts: complete}
-	if needs&NeedFields == 0 {
-		t.facts = sparse
-	}
-	return t
+func newTools() *tools {
+	return &tools{inflater: inflater{limit: DefaultMaxUnpacked}}
 }
 
 // A Header is what is certain of a message before its body is decoded.
@@ -109,7 +95,9 @@ func (m *Message) Cut() bool { return m.cut != nil }
 
 // Tape returns the message's nodes in preorder, decoding it first if nobody has yet. The leaves tile the frame.
 func (m *Message) Tape() []Node {
-	m.decode(complete)
+	if !m.decoded {
+		m.decode()
+	}
 	return m.Nodes
 }
 
@@ -133,11 +121,14 @@ type Remainder struct {
 
 // Undecoded returns what could not be decoded of the message, nil if all was.
 func (m *Message) Undecoded() *Remainder {
-	m.decode(m.tools.facts)
-	if m.failed == nil || len(m.Nodes) == 0 {
+	if m.known && !m.decoded {
+		return nil // its facts could be read at once, so there is nothing wrong with it
+	}
+	tape := m.Tape()
+	if m.failed == nil || len(tape) == 0 {
 		return nil
 	}
-	last := &m.Nodes[len(m.Nodes)-1]
+	last := &tape[len(tape)-1]
 	return &Remainder{int(last.Offset), int(last.Length), m.failed.reason()}
 }
 
@@ -154,19 +145,12 @@ func (f *fault) reason() string {
 	return f.what
 }
 
-// decode fills the tape as far as that has not been done: size, header, body, and what is left over.
-func (m *Message) decode(how depth) {
-	if m.decoded >= how {
-		return
-	}
-	if m.decoded == undecoded {
-		m.before = len(m.Findings)
-	}
-	m.decoded = how
+// decode fills the tape: size, header, body, and what is left over.
+func (m *Message) decode() {
+	m.decoded, m.before = true, len(m.Findings)
 	d := &m.tools.decoder
 	d.reset(m.data, m.holes, m.Size)
-	d.sparse = how == sparse
-	d.tape, d.findings = m.Nodes[:0], m.Findings[:m.before]
+	d.tape, d.findings = m.Nodes[:0], m.Findings
 	m.body, m.failed = 0, nil
 	d.leaf(SizeNode, nil, min(4, len(m.data)))
 	switch {
@@ -185,12 +169,7 @@ func (m *Message) decode(how depth) {
 
 // decodeBody decodes header and body along the plan.
 func (m *Message) decodeBody(d *decoder) {
-	status := done
-	if end := m.plainHeader(); d.sparse && end > 0 {
-		d.pos = end
-	} else {
-		status = d.structureOf(m.plan.Header)
-	}
+	status := d.structureOf(m.plan.Header)
 	if status == done {
 		m.body = len(d.tape)
 		status = d.structureOf(m.plan)
@@ -203,24 +182,6 @@ func (m *Message) decodeBody(d *decoder) {
 		d.note(finding(TrailingBytes, Warn, d.pos, "%d bytes behind the end of %s v%d", left, m.plan.Message.Name, m.plan.Version))
 		d.leaf(TrailingNode, nil, left)
 	}
-}
-
-// plainHeader returns where a header without tagged fields ends, 0 when it has some.
-func (m *Message) plainHeader() int {
-	end := 8
-	if m.Kind == schema.Request {
-		end = 4 + requestHeaderLen
-		if m.plan.Header.Version > 0 {
-			end += 2 + len(m.Header.ClientID)
-		}
-	}
-	if m.plan.Header.Flexible {
-		end++
-	}
-	if end > len(m.data) || m.plan.Header.Flexible && m.data[end-1] != 0 {
-		return 0
-	}
-	return end
 }
 
 // decodeUnknown decodes what is certain of a message of unknown API, version or request.
@@ -305,7 +266,6 @@ func fits(plan *schema.Plan, frame []byte) bool {
 func (d *decoder) reset(data []byte, holes []hole, size int) {
 	d.data, d.holes, d.limit = data, holes, size
 	d.skipped, d.pos, d.depth, d.nextHole, d.recordsEnd, d.toDrop = 0, 0, 0, 0, 0, 0
-	d.sparse = false
 	d.complete, d.passOver, d.sumBatches, d.crcTable = true, false, false, nil
 	d.tape, d.findings = d.tape[:0], d.findings[:0]
 }

@@ -13,7 +13,7 @@ type Snapshot struct {
 // arena is not used again from its start.
 func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 	known := m.Findings
-	if m.decoded != undecoded {
+	if m.decoded {
 		known = known[:m.before] // decoding it again finds the others again
 	}
 	list := append(s.Packets.List[:0], m.Packets.List...)
@@ -36,8 +36,8 @@ type Reader struct {
 	message [2]Message
 }
 
-// NewReader returns a Reader for an output that needs this and that.
-func NewReader(needs Needs) *Reader { return &Reader{tools: newTools(needs)} }
+// NewReader returns a Reader.
+func NewReader() *Reader { return &Reader{tools: newTools()} }
 
 // Message returns the message of a snapshot. It is valid until the next call.
 func (r *Reader) Message(s *Snapshot) *Message { return r.message[0].restore(s, r.tools) }
@@ -64,5 +64,5 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 func (m *Message) reset(data []byte, holes []hole) {
 	m.Findings = m.Findings[:0]
 	m.Nodes, m.data, m.holes, m.body = m.Nodes[:0], data, holes, 0
-	m.decoded, m.failed = undecoded, nil
+	m.decoded, m.known, m.failed = false, false, nil
 }

@@ -22,7 +22,7 @@ func NewJSON(w io.Writer, o Options) *JSON { return &JSON{sink: sink{w: w}, opti
 
 // Needs implements Format.
 func (j *JSON) Needs() dissect.Needs {
-	needs := dissect.NeedMessages | dissect.NeedFields
+	needs := dissect.NeedMessages
 	if j.options.Packets {
 		needs |= dissect.NeedPackets
 	}

@@ -81,7 +81,7 @@ func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer
 	p.job = <-p.free
 	p.waiting.Add(workers + 1)
 	for range workers {
-		w := &worker{reader: dissect.NewReader(p.needs)}
+		w := &worker{reader: dissect.NewReader()}
 		w.format = create(&w.out, &w.log, false)
 		go p.run(w)
 	}

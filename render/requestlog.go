@@ -22,7 +22,7 @@ func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
 }
 
 // Needs implements Format.
-func (l *RequestLog) Needs() dissect.Needs { return dissect.NeedExchanges | dissect.NeedFields }
+func (l *RequestLog) Needs() dissect.Needs { return dissect.NeedExchanges }
 
 // Message implements dissect.Output.
 func (l *RequestLog) Message(*dissect.Message) {}

@@ -45,6 +45,7 @@ type Op struct {
 	Role     Role   // what the value means wherever it occurs
 	Tag      int32  // of a known tagged field, -1 for everything else
 	Next     int32  // index of the first Op behind this one and all that it contains
+	Parent   int32  // index of the structure that it stands in
 	Fixed    int32  // encoded size in bytes where it is the same for every value, else 0
 	Name     string // of the field as the schema has it; of an element, its type
 	JSON     string // name in Kafka's JSON
@@ -94,12 +95,18 @@ func isQuiet(ops []Op) bool {
 	return true
 }
 
-type compiler struct{ plan *Plan }
+type compiler struct {
+	plan   *Plan
+	parent int32
+}
 
 // structure adds a structure and its fields.
 func (c *compiler) structure(op Op, fields []*Field) {
 	at := len(c.plan.Ops)
 	c.plan.Ops = append(c.plan.Ops, op)
+	outer := c.parent
+	c.parent = int32(at)
+	defer func() { c.parent = outer }()
 	fixed, constant := int32(0), !op.Nullable
 	for _, f := range fields {
 		if f.Versions.Contains(c.plan.Version) && !c.isTagged(f) {
@@ -142,7 +149,7 @@ func (c *compiler) field(f *Field, tag int32) {
 		compact = f.Flexible.Contains(c.plan.Version)
 	}
 	op := Op{Compact: compact, Nullable: f.Nullable.Contains(c.plan.Version), Tag: tag,
-		Name: f.Name, JSON: f.JSONName(), Field: f, Role: roleOf(c.plan.Message, f)}
+		Name: f.Name, JSON: f.JSONName(), Field: f, Role: roleOf(c.plan.Message, f), Parent: c.parent}
 	if !f.Type.Array {
 		c.value(op, f)
 		return
@@ -150,7 +157,7 @@ func (c *compiler) field(f *Field, tag int32) {
 	op.Code = OpArray
 	at := len(c.plan.Ops)
 	c.plan.Ops = append(c.plan.Ops, op)
-	element := Op{Compact: compact, Element: true, Tag: -1, Name: f.Type.Base.String(), Field: f, Role: op.Role}
+	element := Op{Compact: compact, Element: true, Tag: -1, Name: f.Type.Base.String(), Field: f, Role: op.Role, Parent: c.parent}
 	if f.Type.Base == StructType {
 		element.Name = f.Type.Struct
 	}
