@@ -128,3 +128,39 @@ func (m *Message) metadataValue(topic string, v *View, value []byte) *Nested {
 	}
 	return n
 }
+
+// NestedIn calls yield for each structure inside the decoded value of a record: what the members of a classic group told each other is kept in
+// the group's metadata. Field is the place of the bytes field on n's nodes.
+func (m *Message) NestedIn(n *Nested, yield func(*Nested) bool) {
+	if n.Name != "GroupMetadataValue" {
+		return
+	}
+	consumer := false
+	for i := range n.Nodes {
+		node := &n.Nodes[i]
+		if node.Kind != ValueNode || node.Null {
+			continue
+		}
+		name := ""
+		switch node.Op.Field.Name {
+		case "protocolType":
+			consumer = string(n.Bytes(node)) == "consumer"
+		case "subscription":
+			name = "ConsumerProtocolSubscription"
+		case "assignment":
+			name = "ConsumerProtocolAssignment"
+		}
+		if name == "" || !consumer {
+			continue
+		}
+		at, end := int(node.Offset)+int(node.Prefix), int(node.Offset)+int(node.Length)
+		inner := m.tools.inner.versioned(&n.View, m.catalog, name, at, end)
+		if inner == nil {
+			continue
+		}
+		inner.Field = i
+		if !yield(inner) {
+			return
+		}
+	}
+}

@@ -21,7 +21,11 @@ const captureDir = "../../shared/captures/real"
 // captures returns the paths of the captures of real traffic, and skips the test where they are not at hand.
 func captures(t testing.TB) []string {
 	paths, _ := filepath.Glob(filepath.Join(captureDir, "*.pcap*"))
-	if len(paths) == 0 {
+	switch {
+	case len(paths) > 0:
+	case os.Getenv("KDISSECT_REQUIRE_SHARED") != "":
+		t.Fatalf("no captures in %s", captureDir)
+	default:
 		t.Skipf("no captures in %s", captureDir)
 	}
 	return paths

@@ -128,7 +128,7 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 	}
 	b = appendTextOrBase64(b, "key", r.Key)
 	if key := m.DecodeKey(topic, batch, r); key != nil {
-		b = j.appendDecoded(b, "keyDecoded", key)
+		b = j.appendDecoded(b, m, "keyDecoded", key)
 	}
 	value := m.DecodeValue(topic, batch, r)
 	if value != nil && value.Secret && !j.options.ShowSecrets {
@@ -137,7 +137,7 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 		b = appendTextOrBase64(b, "value", r.Value)
 	}
 	if value != nil && (!value.Credentials || j.options.ShowSecrets) {
-		b = j.appendDecoded(b, "valueDecoded", value)
+		b = j.appendDecoded(b, m, "valueDecoded", value)
 	}
 	if batch.Control() {
 		b = appendString(appendName(b, "control"), r.ControlType())
@@ -164,13 +164,51 @@ func appendRecordHeaders(b []byte, r *dissect.Record) []byte {
 	return append(b, ']')
 }
 
-// appendDecoded appends what a key or value was decoded to.
-func (j *JSON) appendDecoded(b []byte, name string, n *dissect.Nested) []byte {
+// appendDecoded appends what a key or value was decoded to, and what is inside that.
+func (j *JSON) appendDecoded(b []byte, m *dissect.Message, name string, n *dissect.Nested) []byte {
 	b = append(appendName(b, name), `{"name":`...)
 	b = appendString(b, n.Name)
 	b = appendNumber(b, "version", int64(n.Version))
 	b = append(b, `,"value":`...)
 	b = j.appendValue(b, &n.View, nil, n.Body())
+	first := true
+	m.NestedIn(n, func(inner *dissect.Nested) bool {
+		b = beginNested(b, &first)
+		b = n.AppendPath(b, inner.Field)
+		b = j.endNested(b, inner)
+		return true
+	})
+	if !first {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// beginNested begins an entry of a list of nested structures, and the list with the first one.
+func beginNested(b []byte, first *bool) []byte {
+	if *first {
+		b = append(b, `,"nested":[`...)
+	} else {
+		b = append(b, ',')
+	}
+	*first = false
+	return append(b, `{"path":"`...)
+}
+
+// endNested appends what comes behind the path of a nested structure.
+func (j *JSON) endNested(b []byte, n *dissect.Nested) []byte {
+	b = append(b, `","name":`...)
+	b = appendString(b, n.Name)
+	b = appendNumber(b, "version", int64(n.Version))
+	if n.Header >= 0 {
+		b = j.appendValue(append(b, `,"header":`...), &n.View, nil, n.Header)
+	}
+	b = append(b, `,"value":`...)
+	if n.JSON != nil {
+		b = append(b, n.JSON...)
+	} else {
+		b = j.appendValue(b, &n.View, nil, n.Body())
+	}
 	return append(b, '}')
 }
 
@@ -178,30 +216,12 @@ func (j *JSON) appendDecoded(b []byte, name string, n *dissect.Nested) []byte {
 func (j *JSON) appendNested(b []byte, m *dissect.Message) []byte {
 	first := true
 	for n := range m.Nested {
-		if first {
-			b = append(b, `,"nested":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(b, `{"path":"payload.`...)
+		b = append(beginNested(b, &first), `payload.`...)
 		b = m.AppendPath(b, n.Field)
 		if n.Tail != "" {
 			b = append(append(b, '.'), n.Tail...)
 		}
-		b = append(b, `","name":`...)
-		b = appendString(b, n.Name)
-		b = appendNumber(b, "version", int64(n.Version))
-		if n.Header >= 0 {
-			b = j.appendValue(append(b, `,"header":`...), &n.View, nil, n.Header)
-		}
-		b = append(b, `,"value":`...)
-		if n.JSON != nil {
-			b = append(b, n.JSON...)
-		} else {
-			b = j.appendValue(b, &n.View, nil, n.Body())
-		}
-		b = append(b, '}')
+		b = j.endNested(b, n)
 	}
 	if first {
 		return b

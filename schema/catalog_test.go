@@ -10,12 +10,23 @@ import (
 
 const kafkaMessages = "../../shared/kafka-messages"
 
+// needKafkaMessages skips the test where Kafka's schema files are absent; where KDISSECT_REQUIRE_SHARED is set, that is a failure.
+func needKafkaMessages(t *testing.T) {
+	t.Helper()
+	_, err := os.Stat(kafkaMessages)
+	switch {
+	case err == nil:
+	case os.Getenv("KDISSECT_REQUIRE_SHARED") != "":
+		t.Fatal(err)
+	default:
+		t.Skip("Kafka's schema files are not here: ", err)
+	}
+}
+
 // The embedded catalog must lay out every version of every message as the release's own schema does. The versions
 // that both releases describe differently are unstable in 3.9; the newer release's form is taken.
 func TestCatalogMatchesKafkaSchemas(t *testing.T) {
-	if _, err := os.Stat(kafkaMessages); err != nil {
-		t.Skip("Kafka's schema files are not here: ", err)
-	}
+	needKafkaMessages(t)
 	differing := map[string]bool{
 		"3.9.1/ReadShareGroupStateSummaryResponse v0": true,
 		"3.9.1/ShareGroupMetadataValue v0":            true,
@@ -51,9 +62,7 @@ func TestCatalogMatchesKafkaSchemas(t *testing.T) {
 
 // In 3.9 the versions of a coordinator record's key are its record types.
 func TestOldCoordinatorKeys(t *testing.T) {
-	if _, err := os.Stat(kafkaMessages); err != nil {
-		t.Skip("Kafka's schema files are not here: ", err)
-	}
+	needKafkaMessages(t)
 	files, _ := filepath.Glob(filepath.Join(kafkaMessages, "3.9.1", "*-coordinator", "*Key.json"))
 	if len(files) < 10 {
 		t.Fatalf("%d files", len(files))
