@@ -49,6 +49,10 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	m.Auth = c.authRequest(m)
 	d.Counts.Requests++
 	d.hand(m)
+	if f.request = nil; r.detached {
+		d.release(r)
+		return
+	}
 	if d.needs&NeedExchanges != 0 {
 		r.frame = r.snapshot.Take(m, r.frame[:0])
 	}
@@ -69,6 +73,9 @@ func (c *Connection) identify(h *half, data []byte, size int) *request {
 		c.rawTokens = false
 	}
 	header, api, ok := c.parseHeader(data, size)
+	if !ok && h.frame.cut != nil {
+		return headless()
+	}
 	if !ok {
 		h.loseStep(data, h.frame.packets.Last, h.frame.end,
 			finding(InvalidLength, Error, -1, "a frame of %d bytes is too short for a request", size))
@@ -89,6 +96,9 @@ func (c *Connection) register(header Header, api *schema.API, f *frame) *request
 	c.pending.push(r)
 	return r
 }
+
+// headless stands for a request whose header is not in the capture: nothing is known of it but that it was there.
+func headless() *request { return &request{detached: true} }
 
 // makeRoom gives up on the oldest request when too many wait.
 func (c *Connection) makeRoom() {
@@ -182,13 +192,17 @@ func (c *Connection) timing(r *request, f *frame) Timing {
 // answered hands over an exchange and forgets the request. response is nil where none came.
 func (c *Connection) answered(r *request, response *Message) {
 	d := c.dissector
+	if !r.whole {
+		r.detached = true // its frame still refers to it
+		return
+	}
 	if response != nil {
 		c.lastAnswered = max(c.lastAnswered, r.number)
 	}
 	if response == nil && r.noAnswer {
 		c.pending.remove(r)
 	}
-	if d.needs&NeedExchanges != 0 && r.whole {
+	if d.needs&NeedExchanges != 0 {
 		m := d.request.restore(&r.snapshot, d.tools)
 		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection()}
 		d.out.Exchange(&d.exchange)

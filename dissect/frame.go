@@ -12,6 +12,9 @@ import (
 // frames are held whole: they mostly come in one or two segments, and copying 64 KiB costs about 5 µs.
 const skimSize = 64 << 10
 
+// maxKeptBuffer is how large a buffer may be that is kept for the next frame.
+const maxKeptBuffer = 1 << 20
+
 // A half is one direction of a connection: it cuts the stream into frames. A Kafka frame is an int32 size and as many bytes.
 type half struct {
 	conn  *Connection
@@ -25,6 +28,8 @@ type half struct {
 	givenUp     bool  // the next response has waited in vain
 	atEnd       bool  // nothing more comes
 
+	trials, responseTrials int // how often bytes were decoded to see what they are
+
 	// in step
 	partial  bool // a frame has begun and is not whole
 	total    int  // its size, prefix included; 0 until the prefix is whole
@@ -33,6 +38,8 @@ type half struct {
 	frame    frame
 	skimming bool // buffer is unused, what came is in the decoder
 	skim     decoder
+	skimBody *schema.Plan // of the body, while skim is still in the header
+	head     []part       // which packets brought the first 8 bytes of the frame
 }
 
 type halfState uint8
@@ -89,7 +96,7 @@ func (h *half) bytes(data []byte, packet, time int64) {
 	case inStep:
 		h.frames(data, packet, time)
 	case waiting:
-		h.hold(data, packet, time)
+		h.window.add(data, packet, time)
 	}
 	h.conn.packets++
 	h.conn.halves[h.conn.clientDir.Other()].wake(time)
@@ -97,6 +104,18 @@ func (h *half) bytes(data []byte, packet, time int64) {
 
 // frames cuts off frames. A frame that lies whole in data is not copied.
 func (h *half) frames(data []byte, packet, time int64) {
+	data = h.cutFrames(data, packet, time)
+	switch {
+	case len(data) == 0:
+	case h.state == searching:
+		h.search(data, packet, time)
+	case h.state == waiting:
+		h.window.add(data, packet, time)
+	}
+}
+
+// cutFrames cuts off frames as long as they are in step, and returns what is behind them.
+func (h *half) cutFrames(data []byte, packet, time int64) []byte {
 	for len(data) > 0 && h.state == inStep {
 		if h.partial {
 			data = h.fill(data, packet, time)
@@ -107,11 +126,11 @@ func (h *half) frames(data []byte, packet, time int64) {
 			size := int32(binary.BigEndian.Uint32(data))
 			if !h.plausibleSize(size) {
 				h.loseStep(data, packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
-				return
+				return nil
 			}
 			if h.mustWait(data) {
 				h.wait(data, packet, time)
-				return
+				return nil
 			}
 			if total := 4 + int(size); len(data) >= total {
 				h.whole(data[:total], nil)
@@ -119,8 +138,9 @@ func (h *half) frames(data []byte, packet, time int64) {
 				continue
 			}
 		}
-		h.partial, h.total, h.received, h.buffer, h.skimming = true, 0, 0, h.buffer[:0], false
+		h.partial, h.total, h.received, h.buffer, h.skimming, h.head = true, 0, 0, h.buffer[:0], false, h.head[:0]
 	}
+	return data
 }
 
 // plausibleSize tells whether a frame can be so large. Once frames are in step a frame may have any legal size; below
@@ -132,6 +152,9 @@ func (h *half) plausibleSize(size int32) bool {
 // fill adds bytes to the frame that has begun, and returns those that are behind it.
 func (h *half) fill(data []byte, packet, time int64) []byte {
 	h.frame.add(packet, time)
+	if len(h.buffer) < 8 && h.frame.cut == nil && !h.skimming {
+		h.head = append(h.head, part{len(h.buffer), packet, time})
+	}
 	if h.total == 0 {
 		n := min(4-len(h.buffer), len(data))
 		h.buffer = append(h.buffer, data[:n]...)
@@ -148,24 +171,28 @@ func (h *half) fill(data []byte, packet, time int64) []byte {
 		h.total = 4 + int(size)
 	}
 	n := min(h.total-h.received, len(data))
-	h.keep(data[:n])
+	h.keep(data[:n], time)
 	h.received += n
-	if h.received == h.total {
+	if h.state == inStep && h.received == h.total {
 		h.finish()
 	}
 	return data[n:]
 }
 
 // keep holds the bytes of a frame that is not whole yet, as far as anybody needs them.
-func (h *half) keep(b []byte) {
+func (h *half) keep(b []byte, time int64) {
 	switch {
 	case h.frame.cut != nil:
 		return // what comes behind missing bytes cannot be decoded
 	case h.skimming:
 		h.skim.feed(b)
-		h.skim.run()
+		h.runSkim()
 	default:
 		h.buffer = append(h.buffer, b...)
+		if !h.frame.header && h.mustWait(h.buffer) {
+			h.waitInside(time)
+			return
+		}
 		if !h.frame.header {
 			h.lookAtHeader()
 		}
@@ -206,9 +233,15 @@ func (h *half) startSkimming() {
 	h.skim.data, h.buffer = append(h.skim.data[:0], h.buffer...), h.buffer[:0]
 	h.skim.leaf(SizeNode, nil, 4)
 	h.skim.start(plan.Header, 4)
-	if h.skim.run() == done {
-		h.skim.start(plan, h.skim.pos)
-		h.skim.run()
+	h.skimBody = plan
+	h.runSkim()
+}
+
+// runSkim decodes what has come of a large frame: the header, then the body.
+func (h *half) runSkim() {
+	for h.skim.run() == done && h.skimBody != nil {
+		h.skim.start(h.skimBody, h.skim.pos)
+		h.skimBody = nil
 	}
 }
 
@@ -227,10 +260,13 @@ func (h *half) finish() {
 	if h.skimming {
 		h.frame.holes = append(h.frame.holes[:0], h.skim.holes...)
 		h.whole(h.skim.data, h.frame.holes)
+		if cap(h.skim.data) > maxKeptBuffer {
+			h.skim = decoder{}
+		}
 		return
 	}
 	h.whole(h.buffer, nil)
-	if cap(h.buffer) > 1<<20 {
+	if cap(h.buffer) > maxKeptBuffer {
 		h.buffer = nil
 	}
 }
@@ -317,6 +353,7 @@ func (h *half) fin(packet, time int64) {
 
 // end gives up on a frame that is not whole.
 func (h *half) end() {
+	h.atEnd = true
 	switch h.state {
 	case waiting:
 		h.resume(true)

@@ -90,6 +90,11 @@ func (m *Message) Name() string {
 	return ""
 }
 
+// Correlated tells whether the message's correlation id is known.
+func (m *Message) Correlated() bool {
+	return m.Header.Known && !m.Header.Token || m.Kind == schema.Response && !m.Header.Token && (m.cut == nil || m.cut.offset >= 8)
+}
+
 // Cut tells whether bytes of the frame are missing from the capture.
 func (m *Message) Cut() bool { return m.cut != nil }
 
@@ -178,7 +183,12 @@ func (m *Message) decodeBody(d *decoder) {
 		m.fail(d)
 		return
 	}
-	if left := m.Size - d.pos; left > 0 && m.cut == nil {
+	left := m.Size - d.pos
+	switch {
+	case left > 0 && m.cut != nil:
+		m.failed = &fault{code: Undecoded, what: fmt.Sprintf("the bytes from offset %d on are not in the capture", m.cut.offset)}
+		d.leaf(UndecodedNode, nil, left)
+	case left > 0:
 		d.note(finding(TrailingBytes, Warn, d.pos, "%d bytes behind the end of %s v%d", left, m.plan.Message.Name, m.plan.Version))
 		d.leaf(TrailingNode, nil, left)
 	}
@@ -190,8 +200,12 @@ func (m *Message) decodeUnknown(d *decoder) {
 	if m.Kind == schema.Response {
 		kind = schema.Response
 	}
-	d.structureOf(m.catalog.HeaderPlan(kind, version))
+	if d.structureOf(m.catalog.HeaderPlan(kind, version)) != done {
+		d.closeAll()
+	}
 	switch {
+	case m.cut != nil && m.cut.offset < 8:
+		m.failed = &fault{code: Undecoded, what: "its header is not in the capture"}
 	case !m.Header.Known:
 		m.failed = &fault{code: Undecoded, what: "the request was not seen, so API and version are not known"}
 	case m.API == nil:
@@ -227,6 +241,8 @@ func (m *Message) findPlan() {
 	}
 	m.plan = m.catalog.Plan(m.Header.APIKey, m.Header.Version, m.Kind)
 	switch {
+	case !m.Header.Known:
+		return
 	case m.isVersionFallback():
 		m.Findings = append(m.Findings, finding(VersionFallback, Info, 8,
 			"the broker does not support ApiVersions v%d and answers in v0", m.Header.Version))

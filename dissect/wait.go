@@ -12,7 +12,7 @@ const (
 // mustWait tells whether the response that begins with these bytes should wait for its request.
 func (h *half) mustWait(data []byte) bool {
 	c := h.conn
-	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || c.OneDirection() {
+	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || h.atEnd || c.OneDirection() {
 		return false
 	}
 	if h.givenUp {
@@ -22,20 +22,24 @@ func (h *half) mustWait(data []byte) bool {
 	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
 		return false
 	}
-	return c.pending.find(correlationID(data)) < 0
+	i := c.pending.find(correlationID(data))
+	return i < 0 || !c.pending.items[i].whole
 }
 
 // wait holds the bytes of a response, and all that come behind it, until its request is there.
 func (h *half) wait(data []byte, packet, time int64) {
 	h.state = waiting
 	h.waitUntil, h.waitPackets = time+maxWaitTime, h.conn.packets+maxWaitPackets
-	h.hold(data, packet, time)
+	h.window.add(data, packet, time)
 }
 
-func (h *half) hold(data []byte, packet, time int64) {
-	w := &h.window
-	w.parts = append(w.parts, part{len(w.data), packet, time})
-	w.data = append(w.data, data...)
+// waitInside is wait for a frame whose first bytes came one packet after the other.
+func (h *half) waitInside(time int64) {
+	h.partial = false
+	h.state = waiting
+	h.waitUntil, h.waitPackets = time+maxWaitTime, h.conn.packets+maxWaitPackets
+	h.window.data = append(h.window.data, h.buffer...)
+	h.window.parts = append(h.window.parts, h.head...)
 }
 
 // wake looks whether the response that waits can go on, and lets it go on as an orphan when it has waited long enough.
@@ -43,7 +47,8 @@ func (h *half) wake(time int64) {
 	if h.state != waiting {
 		return
 	}
-	known := h.conn.pending.find(correlationID(h.window.data)) >= 0
+	i := h.conn.pending.find(correlationID(h.window.data))
+	known := i >= 0 && h.conn.pending.items[i].whole
 	if !known && time < h.waitUntil && h.conn.packets < h.waitPackets && len(h.window.data) < maxWaitBytes {
 		return
 	}

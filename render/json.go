@@ -129,7 +129,7 @@ func appendHeader(b []byte, m *dissect.Message) []byte {
 	b = append(b, `,"apiVersion":`...)
 	b = appendIntOrNull(b, int64(h.Version), known)
 	b = append(b, `,"correlationId":`...)
-	b = appendIntOrNull(b, int64(h.CorrelationID), !h.Token)
+	b = appendIntOrNull(b, int64(h.CorrelationID), m.Correlated())
 	b = append(b, `,"clientId":`...)
 	if known && !h.ClientIDNull {
 		b = appendString(b, h.ClientID)

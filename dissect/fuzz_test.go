@@ -1,0 +1,223 @@
+package dissect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/kdissect/kdissect/reassembly"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// nodesPerByte bounds the tape: a byte that is a structure without fields holds three nodes (structure, section of tagged
+// fields, their count). Nodes that take no bytes stand beside others that do.
+const nodesPerByte = 4
+
+// allAPIs are the versions of all APIs, as pairs of key and version.
+func allAPIs() [][2]int16 {
+	var all [][2]int16
+	for api := range schema.Embedded().APIs {
+		for v := api.Versions.Low; v <= api.Versions.High; v++ {
+			all = append(all, [2]int16{api.Key, v})
+		}
+	}
+	return all
+}
+
+// allPlans are the plans of every message of the catalog, in the order of the index.
+func allPlans(t testing.TB) []*schema.Plan {
+	var all []*schema.Plan
+	for _, name := range schema.Embedded().Names() {
+		m, err := schema.Embedded().Message(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := m.ValidVersions.Low; v <= m.ValidVersions.High; v++ {
+			all = append(all, schema.Embedded().PlanByName(name, v))
+		}
+	}
+	return all
+}
+
+// checkMessages holds what was handed over against the promises that every message keeps.
+func checkMessages(t *testing.T, k *talk) {
+	t.Helper()
+	k.checkTapes(t)
+	for _, m := range k.messages {
+		if n := len(m.Tape); n > 16+nodesPerByte*m.Size {
+			t.Errorf("%s: %d nodes for %d bytes", m.short(), n, m.Size)
+		}
+		for _, f := range m.Findings {
+			if f.Offset < -1 || f.Offset > m.Size {
+				t.Errorf("%s: finding %+v of a frame of %d bytes", m.short(), f, m.Size)
+			}
+		}
+		if u := m.Undecoded; u != nil && (u.Offset < 0 || u.Size < 0 || u.Offset+u.Size != m.Size) {
+			t.Errorf("%s: undecoded %+v of a frame of %d bytes", m.short(), u, m.Size)
+		}
+	}
+	for _, x := range k.exchanges {
+		if x.request == 0 {
+			t.Errorf("an exchange without a request: %+v", x)
+		}
+	}
+}
+
+// FuzzFrame decodes arbitrary bytes as the body of a request and of a response of any API and version.
+func FuzzFrame(f *testing.F) {
+	apis := allAPIs()
+	for i := range apis {
+		f.Add(uint16(i), []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, index uint16, body []byte, piece uint8) {
+		api := apis[int(index)%len(apis)]
+		request := framed(api[0], api[1], int32(7), text("fuzz"), body)
+		response := framed(int32(7), body)
+		var before runtime.MemStats
+		runtime.ReadMemStats(&before)
+		whole := playFrames(request, response, wholePiece)
+		var after runtime.MemStats
+		runtime.ReadMemStats(&after)
+		checkMessages(t, whole)
+		if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+4096*len(body)); used > limit {
+			t.Errorf("%d bytes allocated for a body of %d", used, len(body))
+		}
+		compareTalks(t, whole, playFrames(request, response, pieces(1+int(piece))))
+	})
+}
+
+// playFrames sends a request, cut, and its response, cut.
+func playFrames(request, response []byte, cut cutter) *talk {
+	k := newTalk(NeedMessages|NeedExchanges|NeedRecords, true)
+	k.sendCut(fromClient, request, cut)
+	k.sendCut(fromServer, response, cut)
+	k.end(reassembly.EndOfInput)
+	return k
+}
+
+// compareTalks fails where the messages of two talks differ.
+func compareTalks(t testing.TB, want, got *talk) {
+	t.Helper()
+	for i := range max(len(want.messages), len(got.messages)) {
+		switch {
+		case i >= len(got.messages):
+			t.Errorf("message %d is missing: %s", i, want.messages[i])
+		case i >= len(want.messages):
+			t.Errorf("message %d is one too many: %s", i, got.messages[i])
+		default:
+			if w, g := want.messages[i].String(), got.messages[i].String(); w != g {
+				t.Errorf("message %d:\n got %s\nwant %s", i, g, w)
+			}
+			continue
+		}
+		return
+	}
+	if w, g := fmt.Sprint(want.exchanges), fmt.Sprint(got.exchanges); w != g {
+		t.Errorf("exchanges %s, want %s", g, w)
+	}
+}
+
+// FuzzDecodePlan decodes arbitrary bytes along any plan of the catalog, also those that are not for messages, whole and as they come.
+func FuzzDecodePlan(f *testing.F) {
+	plans := allPlans(f)
+	for i := range plans {
+		f.Add(uint16(i), []byte{1, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, index uint16, data []byte, piece uint8) {
+		plan := plans[int(index)%len(plans)]
+		whole := decodeAlong(plan, data, len(data))
+		if fault := tapeFault(whole.tape, len(data)); fault != "" {
+			t.Errorf("%s v%d: %s", plan.Message.Name, plan.Version, fault)
+		}
+		if n := len(whole.tape); n > 16+nodesPerByte*len(data) {
+			t.Errorf("%s v%d: %d nodes for %d bytes", plan.Message.Name, plan.Version, n, len(data))
+		}
+		cut := decodeAlong(plan, data, 1+int(piece))
+		if a, b := tapeText(whole), tapeText(cut); a != b {
+			t.Errorf("%s v%d in pieces of %d:\n got %s\nwant %s", plan.Message.Name, plan.Version, 1+int(piece), b, a)
+		}
+	})
+}
+
+// decodeAlong decodes data that comes in pieces, and puts what is left into one leaf.
+func decodeAlong(plan *schema.Plan, data []byte, piece int) *decoder {
+	d := &decoder{}
+	d.reset(nil, nil, len(data))
+	d.complete = false
+	d.start(plan, 0)
+	s := d.run()
+	for s == needMore && len(data) > 0 {
+		n := min(piece, len(data))
+		d.feed(data[:n])
+		data = data[n:]
+		d.complete = len(data) == 0
+		s = d.run()
+	}
+	if s == needMore {
+		d.complete = true
+		s = d.run()
+	}
+	d.closeAll()
+	if left := d.limit - d.pos; left > 0 {
+		d.leaf(UndecodedNode, nil, left)
+	}
+	if s != broken {
+		d.failed = fault{}
+	}
+	return d
+}
+
+func tapeText(d *decoder) string {
+	var b bytes.Buffer
+	for _, n := range d.tape {
+		n.Op = nil
+		fmt.Fprintf(&b, "%v ", n)
+	}
+	// How many bytes were there is left out: a length that can never fit is a fault before the bytes have come.
+	fmt.Fprintf(&b, "%s %d %d %s %v", d.failed.code, d.failed.offset, d.failed.want, d.failed.what, d.findings)
+	return b.String()
+}
+
+// FuzzStream sends arbitrary bytes in both directions. The first bytes of the script say whether the opening was seen and how the
+// streams are cut; pieces are the lengths of the runs of which every other is the server's.
+func FuzzStream(f *testing.F) {
+	hello := pack(framed(int16(18), int16(0), int32(1), text("c")), framed(int16(3), int16(1), int32(2), text("c"), int32(0)))
+	answer := pack(framed(int32(1), int16(0), int32(0)), framed(int32(2), int32(0), int32(0), int32(0)))
+	f.Add(hello, answer, []byte{40, 20, 200, 200}, true)
+	f.Add(hello[3:], answer[5:], []byte{3, 3, 3, 3}, false)
+	f.Fuzz(func(t *testing.T, client, server, runs []byte, opened bool) {
+		if len(client)+len(server) > 1<<16 {
+			return
+		}
+		checkMessages(t, playStream(client, server, runs, opened, wholePiece, true))
+		if !opened {
+			return // while searching, what a packet's borders say counts
+		}
+		compareTalks(t, playStream(client, server, runs, true, wholePiece, false), playStream(client, server, runs, true, pieces(1+len(runs)%7), false))
+	})
+}
+
+// playStream hands over two streams in turns. A run whose length is a multiple of 13 is missing from the capture if gaps are wanted.
+func playStream(client, server, runs []byte, opened bool, cut cutter, gaps bool) *talk {
+	k := newTalk(NeedMessages|NeedExchanges|NeedRecords, opened)
+	streams := [2][]byte{client, server}
+	for i, run := range runs {
+		dir := reassembly.Direction(i % 2)
+		n := min(int(run), len(streams[dir]))
+		if gaps && run%13 == 12 && n > 0 {
+			k.gap(dir, int64(n), reassembly.GapCause(run%3))
+		} else {
+			k.sendCut(dir, streams[dir][:n], cut)
+		}
+		streams[dir] = streams[dir][n:]
+	}
+	k.sendCut(fromClient, streams[fromClient], cut)
+	k.sendCut(fromServer, streams[fromServer], cut)
+	k.end(reassembly.EndCause(len(runs) % 5))
+	return k
+}
+
+// uvarintOf lays out an unsigned varint.
+func uvarintOf(v uint64) []byte { return binary.AppendUvarint(nil, v) }

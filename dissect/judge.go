@@ -1,0 +1,144 @@
+package dissect
+
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/schema"
+)
+
+// An opinion is what is thought of a position: whether a frame of some kind begins there, or how many bytes from there on are needed to tell.
+type opinion struct {
+	verdict verdict
+	kind    schema.Kind
+	need    int
+}
+
+// Bounds of what one direction may cost while nothing is found: frames decoded for a trial, and responses held against every layout there
+// is, which takes about a thousand trials.
+const (
+	maxTrials         = 2000
+	maxResponseTrials = 32
+)
+
+// judge tells whether a frame begins at a position of the window.
+func (h *half) judge(at int) opinion {
+	c, data, where := h.conn, h.window.data[at:], h.window.placeOf(at)
+	if len(data) > 0 && data[0] > maxFirstFrame>>24 && where != opening {
+		return opinion{} // the size would be too large: most positions end here
+	}
+	if c.role == unknownRole || c.kindOf(h.dir) == schema.Request {
+		if o := h.judgeRequest(data, where); o.verdict != no {
+			return o
+		}
+	}
+	if c.role == unknownRole || c.kindOf(h.dir) == schema.Response {
+		return h.judgeResponse(data, where)
+	}
+	return opinion{}
+}
+
+// judgeRequest: the header must be right, and what is there of the body must decode; the first frame of a connection may be
+// broken behind a header that looks right. Where the beginning was not seen, what follows must begin like a request, too.
+func (h *half) judgeRequest(data []byte, where place) opinion {
+	d := h.conn.dissector
+	o := opinion{kind: schema.Request, verdict: d.requestHeader(data), need: len(data) + 1}
+	if o.verdict != yes {
+		if where == opening && (isKerberosToken(data) || h.isUnknownRequest(data)) {
+			o.verdict = yes
+		}
+		return o
+	}
+	total := 4 + int(binary.BigEndian.Uint32(data))
+	plan := d.catalog.Plan(int16(binary.BigEndian.Uint16(data[4:])), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
+	whole, plain := len(data) >= total, plainClientID(data)
+	switch {
+	case where == opening && plain:
+		return o
+	case plan == nil || !whole && !plain || !h.decodes(plan, data[:min(len(data), total)], total, where == aligned):
+		o.verdict = no
+	case !whole:
+		o.verdict, o.need = undecided, total
+	case where < aligned && len(data) > total:
+		o.verdict, o.need = d.requestHeader(data[total:]), len(data)+1
+	}
+	return o
+}
+
+func (h *half) decodes(plan *schema.Plan, data []byte, total int, forgiving bool) bool {
+	h.trials++
+	return h.trials <= maxTrials && h.conn.dissector.trial.decodes(plan, data, total, forgiving)
+}
+
+// isUnknownRequest tells whether a connection to a broker begins with a request of an API that nobody knows: alone in its packet, with a
+// version and a client id as other requests have them.
+func (h *half) isUnknownRequest(data []byte) bool {
+	c := h.conn
+	if len(data) < 4+requestHeaderLen+2 || !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
+		return false
+	}
+	size := int(int32(binary.BigEndian.Uint32(data)))
+	version := int16(binary.BigEndian.Uint16(data[6:]))
+	n := int(int16(binary.BigEndian.Uint16(data[12:])))
+	return size+4 == len(data) && version >= 0 && version < 100 && n >= -1 && 14+n <= len(data) && plainClientID(data)
+}
+
+// judgeResponse: it answers an outstanding request and decodes as that answer. Where no request of it was seen, it must begin with a packet,
+// decode as some answer, and end with the bytes there or be followed by another frame.
+func (h *half) judgeResponse(data []byte, where place) opinion {
+	o := opinion{kind: schema.Response, verdict: undecided, need: 8}
+	if len(data) < 8 {
+		return o
+	}
+	size := int32(binary.BigEndian.Uint32(data))
+	if size < 4 || size > maxFirstFrame {
+		return opinion{}
+	}
+	c, total := h.conn, 4+int(size)
+	if c.role == kafkaRole {
+		if i := c.pending.find(correlationID(data)); i >= 0 {
+			return h.judgeAnswer(c.pending.items[i], data[:min(len(data), total)], total, where)
+		}
+		if len(c.pending.items) > 0 && c.pending.items[0].header.Token && where >= border {
+			o.verdict = yes
+			return o
+		}
+	}
+	if where == anywhere {
+		return opinion{}
+	}
+	o.need = total
+	if len(data) < total || c.packets < maxWaitPackets && !h.atEnd {
+		return o // its request may still come
+	}
+	o.verdict = no
+	h.responseTrials++
+	if h.responseTrials <= maxResponseTrials && (len(data) == total || plausibleNext(data[total:])) &&
+		c.dissector.trial.answersAny(c.dissector.catalog, data[:total]) {
+		o.verdict = yes
+	}
+	return o
+}
+
+// judgeAnswer judges a response with the correlation id of an outstanding request.
+func (h *half) judgeAnswer(r *request, frame []byte, total int, where place) opinion {
+	d := h.conn.dissector
+	plan := d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
+	if where >= border || plan == nil || d.trial.answers(plan, frame, total, r.api) {
+		return opinion{kind: schema.Response, verdict: yes}
+	}
+	return opinion{}
+}
+
+// plausibleNext tells whether a frame can begin with these bytes.
+func plausibleNext(data []byte) bool {
+	if len(data) < 4 {
+		return prefixVerdict(data) != no
+	}
+	size := int32(binary.BigEndian.Uint32(data))
+	return size >= 4 && size <= maxFirstFrame
+}
+
+// isKerberosToken tells whether a frame begins that holds a token of GSS-API and nothing else.
+func isKerberosToken(data []byte) bool {
+	return len(data) >= 4 && binary.BigEndian.Uint32(data) <= 1<<16 && startsKerberos(data[4:])
+}
