@@ -100,6 +100,7 @@ type request struct {
 	enveloped Header // Envelope: what the request inside is
 	whole     bool   // its frame is whole and its message was handed over
 	detached  bool   // it was answered before its frame was whole, and is no longer in the queue
+	passed    bool   // a later request was answered before it
 
 	snapshot Snapshot // of its message, if Needs asks for exchanges
 	frame    []byte   // the arena of the snapshot

@@ -113,17 +113,26 @@ func (c *Connection) makeRoom() {
 	}
 }
 
-// match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order.
-func (c *Connection) match(f *frame, correlationID int32) {
+// match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order, so
+// those before it are passed over for good: their answers were lost where bytes are missing, else somebody does not keep the order.
+func (c *Connection) match(h *half, correlationID int32) {
 	at := c.pending.find(correlationID)
 	if at < 0 {
 		return
 	}
-	if at > 0 {
-		f.findings = append(f.findings, finding(OutOfOrderResponse, Warn, 4,
-			"answered before %d earlier requests; Kafka answers in order, so a proxy, another broker implementation or loss is at work", at))
+	passed := 0
+	for _, r := range c.pending.items[:at] {
+		if !r.passed {
+			r.passed = true
+			passed++
+		}
 	}
-	f.request = c.pending.take(at)
+	if passed > 0 && !h.gapped {
+		h.frame.findings = append(h.frame.findings, finding(OutOfOrderResponse, Warn, 4,
+			"answered before %d earlier requests; Kafka answers in order, so a proxy, another broker implementation or loss is at work", passed))
+	}
+	h.gapped = false
+	h.frame.request = c.pending.take(at)
 }
 
 func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size int) {
@@ -162,7 +171,7 @@ func (c *Connection) matchWhole(h *half, data []byte) {
 		return
 	}
 	if len(data) >= 8 {
-		c.match(&h.frame, correlationID(data))
+		c.match(h, correlationID(data))
 	}
 }
 

@@ -26,6 +26,7 @@ type half struct {
 	waitUntil   int64 // capture time
 	waitPackets int64 // count of the connection's packets
 	givenUp     bool  // the next response has waited in vain
+	gapped      bool  // bytes were missing since the last answer that was in order
 	atEnd       bool  // nothing more comes
 
 	trials, responseTrials int // how often bytes were decoded to see what they are
@@ -61,6 +62,7 @@ type frame struct {
 	cut      *cut     // bytes are missing
 	request  *request // registered with the connection when its header came: what it is, or what it answers
 	header   bool     // the header was looked at
+	waited   bool     // for its request, in vain
 	holes    []hole
 	findings []Finding // what was noticed before the frame was whole
 }
@@ -122,13 +124,14 @@ func (h *half) cutFrames(data []byte, packet, time int64) []byte {
 			continue
 		}
 		h.frame.begin(packet, time)
+		h.frame.waited, h.givenUp = h.givenUp, false
 		if len(data) >= 4 {
 			size := int32(binary.BigEndian.Uint32(data))
 			if !h.plausibleSize(size) {
 				h.loseStep(data, packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
 				return nil
 			}
-			if h.mustWait(data) {
+			if !h.frame.waited && h.mustWait(data) {
 				h.wait(data, packet, time)
 				return nil
 			}
@@ -189,7 +192,7 @@ func (h *half) keep(b []byte, time int64) {
 		h.runSkim()
 	default:
 		h.buffer = append(h.buffer, b...)
-		if !h.frame.header && h.mustWait(h.buffer) {
+		if !h.frame.header && !h.frame.waited && h.mustWait(h.buffer) {
 			h.waitInside(time)
 			return
 		}
@@ -217,7 +220,7 @@ func (h *half) lookAtHeader() {
 	}
 	if len(h.buffer) >= 8 {
 		h.frame.header = true
-		h.conn.match(&h.frame, int32(binary.BigEndian.Uint32(h.buffer[4:])))
+		h.conn.match(h, int32(binary.BigEndian.Uint32(h.buffer[4:])))
 	}
 }
 
@@ -284,9 +287,10 @@ func (h *half) whole(data []byte, holes []hole) {
 // gap takes note that bytes of the stream are missing. Where the frame ends is known when its size is, so frames
 // stay in step if the gap ends inside the frame that it hits.
 func (h *half) gap(g reassembly.Gap) {
-	if h.state == waiting {
+	for h.state == waiting {
 		h.resume(true)
 	}
+	h.gapped = true
 	switch h.state {
 	case searching:
 		h.window.clear()

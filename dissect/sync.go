@@ -105,9 +105,9 @@ func (h *half) found(at int, kind schema.Kind) {
 	h.state, h.window = inStep, window{}
 	skipped := w.skipped + int64(at)
 	switch {
-	case w.lost:
+	case w.lost && skipped > 0:
 		c.report(0, finding(Resynchronised, Info, -1, "%d bytes %s were passed over; messages go on behind them", skipped, h.whence()))
-	case skipped > 0:
+	case !w.lost && skipped > 0:
 		c.report(0, finding(MidStream, Info, -1, "the capture starts inside the connection; %d bytes %s were passed over before the first whole message", skipped, h.whence()))
 	}
 	h.replay(w, at)

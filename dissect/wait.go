@@ -15,10 +15,6 @@ func (h *half) mustWait(data []byte) bool {
 	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || h.atEnd || c.OneDirection() {
 		return false
 	}
-	if h.givenUp {
-		h.givenUp = false
-		return false
-	}
 	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
 		return false
 	}
