@@ -26,7 +26,8 @@ const (
 
 // An inflater decompresses batches, one at a time a depth. Its readers and buffers are used again and again.
 type inflater struct {
-	limit   int
+	limit   int // for a batch and all that is inside it
+	spent   int // of it
 	gzip    *gzip.Reader
 	lz4     *lz4.Reader
 	zstd    *zstd.Decoder
@@ -44,14 +45,21 @@ func (x *inflater) inflate(codec Codec, packed []byte, depth int) ([]byte, error
 	if depth >= maxUnpackDepth {
 		return nil, errTooDeep
 	}
-	limit := min(x.limit, max(freeUnpacked, len(packed)*maxRatio))
+	if depth == 0 {
+		x.spent = 0
+	}
+	limit := min(x.limit-x.spent, max(freeUnpacked, len(packed)*maxRatio))
 	out, err := x.unpack(codec, packed, x.buffers[depth][:0], limit)
+	x.spent += len(out)
 	x.buffers[depth] = out[:0]
 	if cap(out) > freeUnpacked {
 		x.buffers[depth] = nil
 	}
 	return out, err
 }
+
+// exhausted tells whether the batch has unpacked to as much as one may.
+func (x *inflater) exhausted() bool { return x.spent >= x.limit }
 
 func (x *inflater) unpack(codec Codec, packed, out []byte, limit int) ([]byte, error) {
 	switch codec {
@@ -62,7 +70,7 @@ func (x *inflater) unpack(codec Codec, packed, out []byte, limit int) ([]byte, e
 	case 3:
 		return x.readAll(x.lz4Reader, fixLZ4Header(packed), out, limit)
 	case 4:
-		return x.readAll(x.zstdReader, packed, out, limit)
+		return x.unzstd(packed, out, limit)
 	}
 	return out, fmt.Errorf("codec %d is unknown", codec)
 }
@@ -112,16 +120,33 @@ func (x *inflater) lz4Reader() (io.Reader, error) {
 	return x.lz4, nil
 }
 
-// maxZstdWindow bounds what a zstd stream may ask to look back. Kafka's producers use levels with windows of up to 8 MiB.
-const maxZstdWindow = 32 << 20
+// Bounds of what a zstd stream may ask to look back, which the decoder allocates at once. Kafka's producers use levels with windows of up to
+// 8 MiB; the highest levels want more, which is believed of batches that are not small.
+const (
+	maxZstdWindow      = 8 << 20
+	maxLargeZstdWindow = 64 << 20
+	largeZstdBatch     = 64 << 10
+)
+
+func (x *inflater) unzstd(packed, out []byte, limit int) ([]byte, error) {
+	unpacked, err := x.readAll(x.zstdReader, packed, out, limit)
+	if !errors.Is(err, zstd.ErrWindowSizeExceeded) || len(packed) < largeZstdBatch {
+		return unpacked, err
+	}
+	return x.readAll(func() (io.Reader, error) { return newZstd(&x.source, maxLargeZstdWindow) }, packed, out, limit)
+}
 
 func (x *inflater) zstdReader() (io.Reader, error) {
 	if x.zstd != nil {
 		return x.zstd, x.zstd.Reset(&x.source)
 	}
 	var err error
-	x.zstd, err = zstd.NewReader(&x.source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	x.zstd, err = newZstd(&x.source, maxZstdWindow)
 	return x.zstd, err
+}
+
+func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 }
 
 // xerialMagic begins the framing of the Java library snappy-java: two words of version follow, then chunks with an int32 size each. Other

@@ -525,7 +525,7 @@ func (d *decoder) leaveTag() bool {
 	return false
 }
 
-func (d *decoder) note(f Finding) { d.findings = append(d.findings, f) }
+func (d *decoder) note(f Finding) { d.findings = addFinding(d.findings, f) }
 
 // uvarint reads an unsigned varint of up to 32 bits. width is 0 when it does not end within b, and -1 when it
 // is longer than five bytes or does not fit.

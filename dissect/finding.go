@@ -63,6 +63,21 @@ type Finding struct {
 	Text     string
 }
 
+// maxFindings bounds the findings of one message: hostile bytes can give rise to one every few bytes.
+const maxFindings = 100
+
+// addFinding appends a finding to those of a message, the last one with the word that there are more.
+func addFinding(list []Finding, f Finding) []Finding {
+	switch {
+	case len(list) < maxFindings:
+		return append(list, f)
+	case len(list) == maxFindings:
+		f.Text = "more findings of this message are left out"
+		return append(list, f)
+	}
+	return list
+}
+
 func finding(code Code, severity Severity, offset int, format string, args ...any) Finding {
 	return Finding{code, severity, offset, fmt.Sprintf(format, args...)}
 }

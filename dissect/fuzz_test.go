@@ -108,7 +108,7 @@ func compareTalks(t testing.TB, want, got *talk) {
 			t.Errorf("message %d is one too many: %s", i, got.messages[i])
 		default:
 			if w, g := want.messages[i].String(), got.messages[i].String(); w != g {
-				t.Errorf("message %d:\n got %s\nwant %s", i, g, w)
+				t.Errorf("message %d %s", i, whereTheyDiffer(w, g))
 			}
 			continue
 		}
@@ -117,6 +117,16 @@ func compareTalks(t testing.TB, want, got *talk) {
 	if w, g := fmt.Sprint(want.exchanges), fmt.Sprint(got.exchanges); w != g {
 		t.Errorf("exchanges %s, want %s", g, w)
 	}
+}
+
+// whereTheyDiffer shows two texts from a little before their first difference on.
+func whereTheyDiffer(want, got string) string {
+	at := 0
+	for at < min(len(want), len(got)) && want[at] == got[at] {
+		at++
+	}
+	from := max(0, at-60)
+	return fmt.Sprintf("(%.80q) at %d:\n got %.300q\nwant %.300q", want, at, got[min(from, len(got)):], want[from:])
 }
 
 // FuzzDecodePlan decodes arbitrary bytes along any plan of the catalog, also those that are not for messages, whole and as they come.

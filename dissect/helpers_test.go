@@ -171,6 +171,7 @@ func (r *recorder) Message(m *Message) {
 		if isRecords && n.Kind == ValueNode && !n.Null {
 			for b := range m.Batches(n) {
 				s.Batches = append(s.Batches, *b)
+				s.Batches[len(s.Batches)-1].space = space{} // where its bytes are is no matter
 			}
 		} else if n.Kind.Leaf() {
 			seen.Value = string(m.Bytes(n))

@@ -20,6 +20,7 @@ func (m *Message) lookAhead(r *request) {
 	case keyEnvelope:
 		r.enveloped = m.lookIntoEnvelope()
 		m.enveloped = r.enveloped
+		m.hideSecrets() // now that it is known what is inside
 	case keyFetch, keyShareFetch:
 		if wait, ok := m.leading(schema.MaxWait); ok {
 			r.maxWait = max(0, wait) * 1e6

@@ -34,6 +34,9 @@ func (m *Message) plainHeader() int {
 	if m.Kind == schema.Request {
 		end = 4 + requestHeaderLen
 		if m.plan.Header.Version > 0 {
+			if !m.saysClientID() {
+				return 0
+			}
 			end += 2 + len(m.Header.ClientID)
 		}
 	}
@@ -44,6 +47,16 @@ func (m *Message) plainHeader() int {
 		return 0
 	}
 	return end
+}
+
+// saysClientID tells whether the length in front of the client id is what was made of it.
+func (m *Message) saysClientID() bool {
+	const at = 4 + requestHeaderLen
+	if len(m.data) < at+2 {
+		return false
+	}
+	n := int(int16(binary.BigEndian.Uint16(m.data[at:])))
+	return n == len(m.Header.ClientID) || n == -1 && m.Header.ClientIDNull
 }
 
 // A quick reads facts along a plan. Its methods return the offset behind what they read, or -1 for what they leave to others.

@@ -70,7 +70,9 @@ func (m *Message) Open(b *Batch) *RecordSet {
 		m.note(Decompression, Warn, b, "%s: %v", b.Codec(), err)
 		return nil
 	}
-	set.Unpacked = data
+	if set.Unpacked = data; data == nil {
+		set.Unpacked = []byte{}
+	}
 	set.space = space{data: data, deep: b.space.deep + 1}
 	set.from, set.to = 0, len(data)
 	return set
@@ -82,7 +84,7 @@ func (m *Message) note(code Code, severity Severity, b *Batch, format string, ar
 	if b.space.view == nil {
 		at = -1
 	}
-	m.Findings = append(m.Findings, finding(code, severity, at, format, args...))
+	m.Findings = addFinding(m.Findings, finding(code, severity, at, format, args...))
 }
 
 // Each calls yield for each record. Damage is noted as a finding and ends the batch's records; what came before it stays.
@@ -227,7 +229,7 @@ func (s *RecordSet) eachInner(yield func(*Record) bool) {
 func (s *RecordSet) inner(b *Batch, base int64, yield func(*Record) bool) bool {
 	set := s.message.Open(b)
 	if set == nil {
-		return true
+		return !s.message.tools.inflater.exhausted()
 	}
 	more := true
 	set.Each(func(r *Record) bool {

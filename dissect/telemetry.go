@@ -11,6 +11,9 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
+// maxMetrics is how large metrics may be, unpacked, to be opened. Protobuf becomes objects that are up to a hundred times as large.
+const maxMetrics = 512 << 10
+
 // openMetrics opens what a client pushes (KIP-714): metrics of OpenTelemetry in protobuf, compressed as the field before it says.
 func (m *Message) openMetrics(field int) *Nested {
 	packed := m.Bytes(&m.Nodes[field])
@@ -20,6 +23,9 @@ func (m *Message) openMetrics(field int) *Nested {
 			return nil
 		}
 		packed = unpacked
+	}
+	if len(packed) > maxMetrics {
+		return nil
 	}
 	var data metrics.MetricsData
 	if proto.Unmarshal(packed, &data) != nil || len(data.ResourceMetrics) == 0 {

@@ -1,6 +1,10 @@
 package render
 
-import "github.com/kdissect/kdissect/dissect"
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/dissect"
+)
 
 // rowSize is how many bytes a row of a dump shows.
 const rowSize = 16
@@ -9,10 +13,12 @@ const rowSize = 16
 //
 //	0000  00 00 00 17 00 22 00 02  00 00 00 00 00 00 00 0f  |....."..........|
 type dump struct {
-	colors *palette
+	tree   *Tree
+	prefix []byte // what stands in front of each row
 	offset uint32 // of the first byte of the row
 	row    [rowSize]cell
 	filled int
+	hidden []byteRange // of the records that are being dumped, what must not be shown
 }
 
 // A cell is a byte of the row.
@@ -36,7 +42,7 @@ func (d *dump) message(b []byte, m *dissect.Message, v veil) []byte {
 			continue
 		}
 		tagged, inBody := i < tags, body > 0 && i > body
-		b = d.leaf(b, m, n, d.style(n, tagged, inBody), v.hides(n, tagged, inBody))
+		b = d.leaf(b, i, n, d.style(n, tagged, inBody), v.hides(n, tagged, inBody))
 	}
 	return d.flush(b)
 }
@@ -45,22 +51,22 @@ func (d *dump) message(b []byte, m *dissect.Message, v veil) []byte {
 func (d *dump) style(n *dissect.Node, tagged, inBody bool) *style {
 	switch {
 	case n.Kind == dissect.SizeNode:
-		return &d.colors.frame
+		return &d.tree.colors.frame
 	case n.Kind == dissect.TrailingNode, n.Kind == dissect.UndecodedNode:
-		return &d.colors.failure
+		return &d.tree.colors.failure
 	case tagged:
-		return &d.colors.tags
+		return &d.tree.colors.tags
 	case inBody, n.Kind == dissect.TokenNode:
-		return &d.colors.body
+		return &d.tree.colors.body
 	}
-	return &d.colors.header
+	return &d.tree.colors.header
 }
 
-// leaf appends the bytes of a leaf, and how many of them are missing.
-func (d *dump) leaf(b []byte, m *dissect.Message, n *dissect.Node, s *style, masked bool) []byte {
-	raw := m.Raw(n)
+// leaf appends the bytes of the leaf at an index, and how many of them are missing.
+func (d *dump) leaf(b []byte, i uint32, n *dissect.Node, s *style, masked bool) []byte {
+	raw := d.tree.m.Raw(n)
 	if isRecords(n) && !masked {
-		b = d.records(b, m, n)
+		b = d.records(b, i, n)
 	} else {
 		b = d.bytes(b, raw, s, masked)
 	}
@@ -74,22 +80,70 @@ func (d *dump) leaf(b []byte, m *dissect.Message, n *dissect.Node, s *style, mas
 	return b
 }
 
-// batchHeader is the size of the header of a batch of magic 2.
-const batchHeader = 61
-
 // records appends a records field, the headers of its batches in a colour of their own.
-func (d *dump) records(b []byte, m *dissect.Message, n *dissect.Node) []byte {
-	raw := m.Raw(n)
-	b = d.bytes(b, raw[:n.Prefix], &d.colors.body, false)
+func (d *dump) records(b []byte, field uint32, n *dissect.Node) []byte {
+	t := d.tree
+	raw := t.m.Raw(n)
+	b = d.bytes(b, raw[:n.Prefix], &t.colors.body, false)
 	raw = raw[n.Prefix:]
-	for batch := range m.Batches(n) {
+	topic := t.internalTopic(field)
+	for batch := range t.m.Batches(n) {
+		p := &t.records
+		p.batch, p.topic = *batch, topic
+		d.hidden = t.hiddenInFrame(d.hidden[:0], p)
 		all := raw[:min(batch.Size, len(raw))]
-		header := min(batchHeader, len(all))
-		b = d.bytes(b, all[:header], &d.colors.batch, false)
-		b = d.bytes(b, all[header:], &d.colors.record, false)
+		b = d.parts(b, all, batch.At, min(headerLen(batch), len(all)))
 		raw = raw[len(all):]
 	}
-	return d.bytes(b, raw, &d.colors.record, false)
+	return d.bytes(b, raw, &t.colors.record, false)
+}
+
+// unpacked appends what a batch was unpacked to, below the line that is being printed.
+func (d *dump) unpacked(b []byte, p *recordPrinter) []byte {
+	t := d.tree
+	d.prefix, d.offset, d.filled = append(d.prefix[:0], t.prefix...), 0, 0
+	d.hidden = t.hiddenInUnpacked(d.hidden[:0], p)
+	at, data := 0, p.set.Unpacked
+	for p.batch.Magic < 2 && at < len(data) {
+		header, size := messageSize(data[at:])
+		b = d.parts(b, data[at:at+size], at, header)
+		at += size
+	}
+	b = d.flush(d.parts(b, data[at:], at, 0))
+	d.prefix = d.prefix[:0]
+	return b
+}
+
+// messageSize is the size of the message of older magic at the beginning of some bytes, and of its header.
+func messageSize(data []byte) (header, size int) {
+	const magic = 16
+	if len(data) <= magic {
+		return len(data), len(data)
+	}
+	size = min(len(data), int(binary.BigEndian.Uint32(data[lengthEnd-4:]))+lengthEnd)
+	for _, f := range fieldsOf(&dissect.Batch{Magic: int8(data[magic])}) {
+		header = f.at + f.size
+	}
+	return min(header, size), size
+}
+
+// parts adds a header and what is behind it. at is the offset of its first byte.
+func (d *dump) parts(b, data []byte, at, header int) []byte {
+	from := 0
+	for _, hidden := range d.hidden {
+		start, end := min(max(hidden.from-at, from), len(data)), min(max(hidden.to-at, from), len(data))
+		b = d.twoColors(b, data[from:start], header-from, false)
+		b = d.twoColors(b, data[start:end], header-start, true)
+		from = end
+	}
+	return d.twoColors(b, data[from:], header-from, false)
+}
+
+// twoColors adds bytes, the first of them in the colour of a header.
+func (d *dump) twoColors(b, data []byte, header int, masked bool) []byte {
+	header = min(max(header, 0), len(data))
+	b = d.bytes(b, data[:header], &d.tree.colors.batch, masked)
+	return d.bytes(b, data[header:], &d.tree.colors.record, masked)
 }
 
 // bytes adds bytes to the rows.
@@ -108,7 +162,7 @@ func (d *dump) flush(b []byte) []byte {
 	if d.filled == 0 {
 		return b
 	}
-	b = appendOffset(b, d.offset)
+	b = appendOffset(append(b, d.prefix...), d.offset)
 	b = d.hexColumns(append(b, ' '))
 	b = d.textColumn(append(b, "  |"...))
 	d.offset += uint32(d.filled)

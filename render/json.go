@@ -149,10 +149,10 @@ func appendIntOrNull(b []byte, n int64, known bool) []byte {
 // appendBody appends the payload and what stands beside it.
 func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 	b = append(b, `,"payload":`...)
+	tape := m.Tape() // also of what is withheld: its findings are told
 	if m.Secret() && !j.options.ShowSecrets {
 		return append(b, `null,"payloadWithheld":"credential-bearing API"`...)
 	}
-	tape := m.Tape()
 	switch {
 	case m.Header.Token:
 		b = append(b, `{"token":`...)

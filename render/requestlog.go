@@ -85,6 +85,9 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 // appendPayload appends a body under a name, or null where there is none: a broker logs no half messages.
 func (l *RequestLog) appendPayload(b []byte, name string, m *dissect.Message) []byte {
 	b = append(b, name...)
+	if m != nil {
+		m.Tape() // also of what is withheld: its findings are told
+	}
 	switch {
 	case m == nil || m.Cut() || m.Secret() && !l.json.options.ShowSecrets || m.Body() == 0:
 		return append(b, `":null`...)

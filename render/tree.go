@@ -27,26 +27,27 @@ type Tree struct {
 	layouts           map[*schema.Plan]*layout
 
 	// what was printed before
-	clock  clock
-	ends   ends
-	seen   seen
-	offer  offer
-	begun  bool // something was printed
-	spaced bool // the last line belongs to a message, so that an empty line follows it
+	clock clock
+	ends  ends
+	seen  seen
+	offer offer
 
 	// the message that is being printed
 	m        *dissect.Message
-	tape     []dissect.Node
-	findings placement
-	withheld bool    // its body must not be shown
-	guarded  bool    // nor what of it no field accounts for
-	layout   *layout // of the header or body that is being printed, nil when it is unknown
-	odd      label   // the label in use when there is no layout
-	prefix   []byte  // what stands in front of each line: the branches of the tree that go on
+	scope                 // what of it
+	unpacked []byte       // the batch whose unpacked bytes are being printed, as in 0 or 2.1; empty in the frame
+	withheld bool         // its body must not be shown
+	guarded  bool         // nor what of it no field accounts for
+	odd      label        // the label in use when there is no layout
+	prefix   []byte       // what stands in front of each line: the branches of the tree that go on
+	opened   nestedFields // the structures inside its fields
+	records  recordPrinter
+	topic    int // among the message's topics, the one whose id was resolved last
 	hex      dump
 
 	// the line of the compact tree that is being written
 	line    int    // where in the buffer it begins
+	mark    int    // where its last piece begins
 	hang    []byte // what stands in front of the lines that continue it
 	scratch []byte
 }
@@ -57,7 +58,7 @@ func NewTree(w io.Writer, o Options) *Tree {
 	t.placeOn, t.placeOff = " "+t.colors.dim.on+"[0x", "B]"+t.colors.dim.off
 	t.leaves = t.newLeafLabels()
 	t.limit = o.valueLimit()
-	t.hex.colors = &t.colors
+	t.hex.tree = t
 	return t
 }
 
@@ -74,9 +75,9 @@ func (o *Options) valueLimit() int {
 
 // Needs implements Format. Without record data a dump of the bytes would have holes.
 func (t *Tree) Needs() dissect.Needs {
-	needs := dissect.NeedMessages | dissect.NeedFields | dissect.NeedBatches
+	needs := dissect.NeedMessages | t.options.Records.needs()
 	if t.options.Hex {
-		needs |= dissect.NeedRecords
+		needs |= RecordsFull.needs()
 	}
 	return needs
 }
@@ -84,18 +85,19 @@ func (t *Tree) Needs() dissect.Needs {
 // Exchange implements dissect.Output.
 func (t *Tree) Exchange(*dissect.Exchange) {}
 
-// Message implements dissect.Output.
+// Message implements dissect.Output. An empty line ends each message, whatever comes before or behind it.
 func (t *Tree) Message(m *dissect.Message) {
-	t.m, t.tape, t.prefix = m, m.Tape(), t.prefix[:0]
+	t.m, t.prefix, t.unpacked, t.topic = m, t.prefix[:0], t.unpacked[:0], 0
+	t.scope = scope{v: &m.View, tape: m.Tape(), inside: &t.opened, findings: t.findings}
 	t.withheld = m.Secret() && !t.options.ShowSecrets
 	t.guarded = t.withheld || !t.options.ShowSecrets && mayHoldSecrets(m)
-	verify(m, t.tape)
-	t.findings.place(m.Findings, t.tape, t.withheld)
-	b := t.buf
-	if t.begun {
-		b = append(b, '\n')
+	if t.showsBatches() {
+		verify(m, t.tape)
 	}
-	b = t.messageLine(b)
+	t.opened.collect(m)
+	t.findings.place(m.Findings, t.tape, t.withheld)
+	b := t.messageLine(t.buf)
+	b = t.authLine(b)
 	b = t.noteLines(b, onTop, "")
 	b = t.rootLine(b)
 	if t.options.Full {
@@ -107,20 +109,17 @@ func (t *Tree) Message(m *dissect.Message) {
 	if t.options.Hex {
 		b = t.hex.message(b, m, t.veil())
 	}
-	t.buf, t.begun, t.spaced = b, true, true
+	t.buf = append(b, '\n')
 	t.written()
 }
 
 // Report implements dissect.Output.
 func (t *Tree) Report(r *dissect.Report) {
 	b := t.buf
-	if t.spaced {
-		b = append(b, '\n')
-	}
 	for i := range r.Findings {
 		b = t.reportLine(b, r, &r.Findings[i])
 	}
-	t.buf, t.begun, t.spaced = b, true, false
+	t.buf = b
 	t.written()
 }
 
@@ -144,6 +143,27 @@ func (t *Tree) messageLine(b []byte) []byte {
 		b = strconv.AppendInt(b, m.Request, 10)
 		b = append(b, " after "...)
 		b = appendLatency(b, &m.Timing)
+	}
+	return append(b, '\n')
+}
+
+// authLine appends what an authentication message says, without its secrets.
+func (t *Tree) authLine(b []byte) []byte {
+	a := t.m.Auth
+	if a == nil {
+		return b
+	}
+	b = append(b, "auth"...)
+	for _, word := range [...]string{a.Mechanism, a.Step} {
+		if word != "" {
+			b = appendEscaped(append(b, ' '), word, false)
+		}
+	}
+	if a.User != "" {
+		b = appendEscaped(append(b, " user="...), a.User, false)
+	}
+	if a.Result != "" {
+		b = append(append(b, ' '), a.Result...)
 	}
 	return append(b, '\n')
 }
@@ -257,41 +277,6 @@ func (t *Tree) appendTitle(b []byte) []byte {
 		return append(b, "Response"...)
 	}
 	return append(b, "Request"...)
-}
-
-// place appends where bytes stand in the frame: [0x0004, 11B].
-func (t *Tree) place(b []byte, n *dissect.Node) []byte {
-	b = append(b, t.placeOn...)
-	b = appendSpan(b, n.Offset, n.Length)
-	return append(b, t.placeOff...)
-}
-
-// appendSpan appends offset and size.
-func appendSpan(b []byte, offset, size uint32) []byte {
-	b = appendOffset(b, offset)
-	b = append(b, ',', ' ')
-	return appendInt(b, int64(size))
-}
-
-// appendOffset appends an offset in hex, four digits or as many as it takes.
-func appendOffset(b []byte, offset uint32) []byte {
-	if offset > 0xffff {
-		b = strconv.AppendUint(b, uint64(offset>>16), 16)
-	}
-	return append(b, hexDigits[offset>>12&15], hexDigits[offset>>8&15], hexDigits[offset>>4&15], hexDigits[offset&15])
-}
-
-// appendInt appends a number. Most are small.
-func appendInt(b []byte, n int64) []byte {
-	switch u := uint64(n); {
-	case u < 10:
-		return append(b, byte('0'+u))
-	case u < 100:
-		return append(b, byte('0'+u/10), byte('0'+u%10))
-	case u < 1000:
-		return append(b, byte('0'+u/100), byte('0'+u/10%10), byte('0'+u%10))
-	}
-	return strconv.AppendInt(b, n, 10)
 }
 
 // branch appends what stands in front of a node that is a child of the one whose children are being printed.

@@ -50,7 +50,7 @@ func (t *Tree) apiList(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
 	l := t.label(op, n.Op)
 	b = t.start(t.beginLine(b, last, false), l, n.Count)
-	if raw := t.m.Raw(n); bytes.Equal(raw, t.offer.bytes) {
+	if raw := t.v.Raw(n); bytes.Equal(raw, t.offer.bytes) {
 		b = t.appendElements(b, at)
 		b = strconv.AppendInt(append(b, ", the same as in #"...), t.offer.message, 10)
 	} else {
@@ -82,7 +82,7 @@ func (t *Tree) appendAPIs(b []byte, at uint32) []byte {
 }
 
 func (t *Tree) apiRange(b []byte, at uint32) []byte {
-	key, low, high := t.m.Int(&t.tape[at+1]), t.m.Int(&t.tape[at+2]), t.m.Int(&t.tape[at+3])
+	key, low, high := t.v.Int(&t.tape[at+1]), t.v.Int(&t.tape[at+2]), t.v.Int(&t.tape[at+3])
 	if api := schema.Embedded().API(int16(key)); api != nil {
 		b = append(b, api.Name...)
 	} else {

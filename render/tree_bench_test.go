@@ -39,6 +39,9 @@ func BenchmarkTree(b *testing.B) {
 		{"full-color", Options{Full: true, Color: true}},
 		{"full-hex", Options{Full: true, Hex: true}},
 		{"compact", Options{}},
+		{"full-records", Options{Full: true, Records: RecordsFull}},
+		{"full-records-hex", Options{Full: true, Hex: true, Records: RecordsFull}},
+		{"compact-records", Options{Records: RecordsFull}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			var count counter

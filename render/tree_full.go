@@ -143,9 +143,22 @@ func (t *Tree) start(b []byte, l *label, index uint32) []byte {
 
 // finish ends the line, behind the value.
 func (t *Tree) finish(b []byte, l *label, n *dissect.Node) []byte {
+	if len(t.unpacked) > 0 {
+		return t.spanLine(b, l.valueOff, n.Offset+t.base, n.Length, l.about)
+	}
 	b = append(b, l.open...)
-	b = appendSpan(b, n.Offset, n.Length)
+	b = appendSpan(b, n.Offset+t.base, n.Length)
 	return append(b, l.tail...)
+}
+
+// finishFixed ends the line behind a value of fixed width.
+func (t *Tree) finishFixed(b []byte, l *label, offset uint32) []byte {
+	if len(t.unpacked) > 0 {
+		return t.spanLine(b, l.valueOff, offset+t.base, uint32(l.op.Fixed), l.about)
+	}
+	b = append(b, l.open...)
+	b = appendOffset(b, offset+t.base)
+	return append(b, l.fixed...)
 }
 
 func (t *Tree) structure(b []byte, at uint32, op int, last bool) []byte {
@@ -193,7 +206,7 @@ func (t *Tree) appendElements(b []byte, at uint32) []byte {
 		return append(b, "null"...)
 	}
 	b = appendQuantity(b, int(n.Count), "element")
-	if int(n.Next) == len(t.tape)-1 && t.m.Undecoded() != nil {
+	if !t.nested && int(n.Next) == len(t.tape)-1 && t.m.Undecoded() != nil {
 		decoded := 0
 		for i := at + 2; i < n.Next; i = t.tape[i].Next {
 			decoded++
@@ -224,13 +237,11 @@ func (t *Tree) elements(b []byte, at uint32, op int) []byte {
 	n := &t.tape[at]
 	l := t.label(op, n.Op)
 	width := uint32(n.Op.Fixed)
-	all := t.m.Raw(n)
+	all := t.v.Raw(n)
 	for i := range n.Count {
 		b = t.start(b, l, i)
 		b = t.appendFixed(b, l, all[i*width:(i+1)*width])
-		b = append(b, l.open...)
-		b = appendOffset(b, n.Offset+i*width)
-		b = append(b, l.fixed...)
+		b = t.finishFixed(b, l, n.Offset+i*width)
 	}
 	return t.notes(b, at+1, true)
 }
@@ -247,20 +258,18 @@ func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
 		b = appendEncoding(b, n)
 		b = t.place(b, n)
 		b = append(b, l.tail[len(t.placeOff):]...)
-	case l.kind == errorCode && t.m.Int(n) != 0:
+	case l.kind == errorCode && t.v.Int(n) != 0:
 		b = t.errorValue(b, l, n)
 	default:
-		b = t.appendFixed(b, l, t.m.Raw(n))
-		b = append(b, l.open...)
-		b = appendOffset(b, n.Offset)
-		b = append(b, l.fixed...)
+		b = t.appendFixed(b, l, t.v.Raw(n))
+		b = t.finishFixed(b, l, n.Offset)
 	}
-	return t.notes(b, at+1, last)
+	return t.below(b, at, last)
 }
 
 // errorValue appends an error code that is not 0, and what that error is rather than what the field is.
 func (t *Tree) errorValue(b []byte, l *label, n *dissect.Node) []byte {
-	code := t.m.Int(n)
+	code := t.v.Int(n)
 	b = t.appendError(b, code)
 	e := schema.ErrorByCode(int16(code))
 	if e == nil {
@@ -279,11 +288,11 @@ func (t *Tree) appendVariable(b []byte, l *label, n *dissect.Node, limit int) []
 	case n.Secret && !t.options.ShowSecrets:
 		return append(b, "withheld (--show-secrets prints it)"...)
 	case l.kind == text:
-		return appendTextValue(b, t.m.Bytes(n), limit)
+		return appendTextValue(b, t.v.Bytes(n), limit)
 	case l.kind == batches:
-		return appendRecords(b, t.m, n)
+		return t.appendBatchCount(b, n)
 	}
-	return appendBlob(b, t.m.Bytes(n), limit)
+	return appendBlob(b, t.v.Bytes(n), limit)
 }
 
 // appendEncoding says how the length in front of a value is written, and what is written there.
@@ -307,7 +316,7 @@ func appendEncoding(b []byte, n *dissect.Node) []byte {
 
 // presence appends the byte that says whether a nullable structure is there.
 func (t *Tree) presence(b []byte, at uint32, last bool) []byte {
-	n, raw := &t.tape[at], t.m.Raw(&t.tape[at])[0]
+	n, raw := &t.tape[at], t.v.Raw(&t.tape[at])[0]
 	l, value := &t.leaves.present, int64(int8(raw))
 	null := t.tape[at-1].Null
 	switch {
@@ -436,7 +445,7 @@ var surplusNames = [...]string{
 
 // appendSurplus appends the bytes of a leaf without a field, as far as they are in the capture.
 func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
-	raw := t.m.Raw(n)
+	raw := t.v.Raw(n)
 	b = append(b, t.colors.bytes.on...)
 	b = appendQuantity(b, int(n.Length), "byte")
 	if missing := int(n.Length) - len(raw); missing > 0 {
@@ -469,7 +478,10 @@ func (t *Tree) numberLine(b []byte, l *leafLabel, value int64, n *dissect.Node) 
 	b = append(b, t.prefix...)
 	b = append(b, l.head...)
 	b = appendInt(b, value)
+	if len(t.unpacked) > 0 {
+		return t.spanLine(b, l.off, n.Offset+t.base, n.Length, l.about)
+	}
 	b = append(b, l.open...)
-	b = appendSpan(b, n.Offset, n.Length)
+	b = appendSpan(b, n.Offset+t.base, n.Length)
 	return append(b, l.tail...)
 }

@@ -105,9 +105,11 @@ func (t *Tree) tail(about string) string {
 
 // A leafLabel is what the lines of one kind of leaf have in common that belong to no field and hold a number.
 type leafLabel struct {
-	head string // `+-- name type = `
-	open string // the encoding, and what begins the place
-	tail string // ends the place: the explanation and a newline
+	head  string // `+-- name type = `
+	off   string // ends the value: the encoding
+	open  string // off, and what begins the place
+	tail  string // ends the place: the explanation and a newline
+	about string // the explanation alone
 }
 
 // leafLabels are the labels of such leaves.
@@ -137,10 +139,13 @@ func (t *Tree) newLeafLabels() leafLabels {
 }
 
 func (t *Tree) newLeafLabel(name, typ, encoding, about string) leafLabel {
+	off := t.colors.number.off + encoding
 	return leafLabel{
-		head: "+-- " + t.colors.name.paint(name) + " " + t.colors.dim.paint(typ) + " = " + t.colors.number.on,
-		open: t.colors.number.off + encoding + t.placeOn,
-		tail: t.tail(about),
+		head:  "+-- " + t.colors.name.paint(name) + " " + t.colors.dim.paint(typ) + " = " + t.colors.number.on,
+		off:   off,
+		open:  off + t.placeOn,
+		tail:  t.tail(about),
+		about: about,
 	}
 }
 

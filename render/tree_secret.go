@@ -71,3 +71,61 @@ func (v veil) hides(n *dissect.Node, tagged, inBody bool) bool {
 	}
 	return n.Secret
 }
+
+// metadataTopic is the topic whose records may carry credentials.
+const metadataTopic = "__cluster_metadata"
+
+// A byteRange is bytes of an address space.
+type byteRange struct{ from, to int }
+
+// hiddenInFrame adds what of the frame must not be shown because of the records of a batch: of compressed ones all of them, where any must not,
+// and all of those that cannot be read.
+func (t *Tree) hiddenInFrame(hidden []byteRange, p *recordPrinter) []byteRange {
+	if p.topic != metadataTopic || t.options.ShowSecrets {
+		return hidden
+	}
+	all := byteRange{p.batch.At + headerLen(&p.batch), p.batch.At + p.batch.Size}
+	if p.batch.Partial {
+		return append(hidden, all)
+	}
+	findings := len(t.m.Findings)
+	set := t.m.Open(&p.batch)
+	t.m.Findings = t.m.Findings[:findings]
+	if set == nil {
+		return append(hidden, all)
+	}
+	hidden, whole := t.secretValues(hidden, p, set)
+	if !whole || set.Unpacked != nil && len(hidden) > 0 {
+		return append(hidden[:0], all)
+	}
+	return hidden
+}
+
+// hiddenInUnpacked adds what of the bytes that the batch was unpacked to must not be shown.
+func (t *Tree) hiddenInUnpacked(hidden []byteRange, p *recordPrinter) []byteRange {
+	if p.topic != metadataTopic || t.options.ShowSecrets {
+		return hidden
+	}
+	hidden, whole := t.secretValues(hidden, p, p.set)
+	if !whole {
+		return append(hidden[:0], byteRange{0, len(p.set.Unpacked)})
+	}
+	return hidden
+}
+
+// secretValues adds where among some records the values are that carry credentials. whole is false when the records cannot be read to the end.
+func (t *Tree) secretValues(hidden []byteRange, p *recordPrinter, set *dissect.RecordSet) (_ []byteRange, whole bool) {
+	findings := len(t.m.Findings)
+	for r := range set.Each {
+		end := r.HeadersAt
+		if r.Message != nil {
+			end = r.At + r.Size
+		}
+		if value := t.m.DecodeValue(p.topic, &p.batch, r); value != nil && value.Secret {
+			hidden = append(hidden, byteRange{r.ValueAt, end})
+		}
+	}
+	whole = len(t.m.Findings) == findings
+	t.m.Findings = t.m.Findings[:findings]
+	return hidden, whole
+}

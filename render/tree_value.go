@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"strconv"
@@ -19,6 +20,7 @@ const (
 	floatNumber
 	boolean
 	identifier // a uuid
+	topicIdentifier
 	text
 	blob
 	batches
@@ -34,6 +36,9 @@ func valueKindOf(op *schema.Op) valueKind {
 	case schema.OpFloat64:
 		return floatNumber
 	case schema.OpUUID:
+		if op.Role == schema.TopicID {
+			return topicIdentifier
+		}
 		return identifier
 	case schema.OpString:
 		return text
@@ -69,7 +74,7 @@ func (t *Tree) valueStyle(k valueKind) style {
 	switch k {
 	case boolean:
 		return t.colors.flag
-	case text, identifier:
+	case text, identifier, topicIdentifier:
 		return t.colors.text
 	case blob, batches:
 		return t.colors.bytes
@@ -86,6 +91,8 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 		return strconv.AppendFloat(b, dissect.Float(value), 'g', -1, 64)
 	case identifier:
 		return base64.RawURLEncoding.AppendEncode(b, value)
+	case topicIdentifier:
+		return t.appendTopicName(base64.RawURLEncoding.AppendEncode(b, value), value)
 	}
 	v := dissect.Int(l.op.Code, value)
 	switch l.kind {
@@ -103,6 +110,28 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 		return appendTimestamp(b, v)
 	}
 	return appendInt(b, v)
+}
+
+// appendTopicName appends the name of a topic behind its id, where another message of the capture has told it.
+func (t *Tree) appendTopicName(b, id []byte) []byte {
+	topic := t.topicWith(id)
+	if topic == nil || !topic.Resolved {
+		return b
+	}
+	return append(appendEscaped(append(b, " ("...), topic.Name, false), ')')
+}
+
+// topicWith returns what is known of the topic with an id that the message has, nil when it does not have it.
+func (t *Tree) topicWith(id []byte) *dissect.TopicFacts {
+	topics := t.m.Facts().Topics
+	for i := range topics {
+		at := (t.topic + i) % len(topics) // most ids are asked for in the order of the topics
+		if bytes.Equal(topics[at].ID, id) {
+			t.topic = at
+			return &topics[at]
+		}
+	}
+	return nil
 }
 
 // appendError appends a code other than 0, with its name.
@@ -151,7 +180,12 @@ func appendContent(b, s []byte, limit int) []byte {
 	case printable(s):
 		return appendTextValue(append(b, ' '), s, limit)
 	}
-	b = append(b, " 0x"...)
+	return appendHex(append(b, ' '), s, limit)
+}
+
+// appendHex appends bytes in hex. limit is how many columns they may take, 0 for all.
+func appendHex(b, s []byte, limit int) []byte {
+	b = append(b, "0x"...)
 	if limit == 0 || len(s) <= limit/2 {
 		return hex.AppendEncode(b, s)
 	}

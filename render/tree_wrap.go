@@ -12,7 +12,7 @@ const columns = 120
 // beginLine notes that a line of the compact tree begins, and how the lines that continue it are indented: last says
 // that no sibling follows, children that nodes below it do.
 func (t *Tree) beginLine(b []byte, last, children bool) []byte {
-	t.line = len(b)
+	t.line, t.mark = len(b), len(b)
 	t.hang = append(t.hang[:0], t.prefix...)
 	t.hang = appendBranch(t.hang, !last)
 	t.hang = appendBranch(t.hang, children)
@@ -59,6 +59,21 @@ func (t *Tree) explainLine(b []byte, about string) []byte {
 	}
 	b = append(b, t.colors.dim.off...)
 	return append(b, '\n')
+}
+
+// piece begins the next piece of a line, behind what separates it from the one before.
+func (t *Tree) piece(b []byte, separator string) []byte {
+	b = append(t.wrap(b, t.mark), separator...)
+	t.mark = len(b)
+	return append(b, ' ')
+}
+
+// spanWrapped appends where bytes stand as the last piece of a line and ends the line.
+func (t *Tree) spanWrapped(b []byte, offset, size int) []byte {
+	b = t.wrap(b, t.mark)
+	t.mark = len(b)
+	b = t.span(b, uint32(offset), uint32(size))
+	return append(t.wrap(b, t.mark), '\n')
 }
 
 // wrap breaks a line of the compact tree in front of its last piece, which begins with the space at mark, where the line

@@ -1,0 +1,196 @@
+package render
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/kdissect/kdissect/dissect"
+)
+
+// The parts of records, each on a line of its own: what the full tree shows.
+
+// compressedBlock appends the line of the compressed block. In a message of older magic it is the value, and key and length are in front.
+func (t *Tree) compressedBlock(b []byte, at, size int) []byte {
+	p := &t.records
+	if p.batch.Magic < 2 {
+		b = t.wrapperKey(b, at)
+		b = t.numberPart(b, "value_length", "int32", int64(size), at-4, 4, "bytes of the compressed messages")
+	}
+	b = append(append(t.branch(b), t.colors.name.on...), "records"...)
+	b = append(append(b, t.colors.name.off...), " compressed ("...)
+	b = append(append(b, p.batch.Codec().String()...), ") "...)
+	b = appendQuantity(b, size, "byte")
+	b = appendQuantity(append(b, " -> "...), len(p.set.Unpacked), "byte")
+	return t.spanLine(b, "", uint32(at), uint32(size), "")
+}
+
+// wrapperKey appends the key of a compressed message of older magic, which is null as a rule. Its value begins at an offset.
+func (t *Tree) wrapperKey(b []byte, value int) []byte {
+	at := t.records.batch.At + headerLen(&t.records.batch)
+	key := t.frameBytes(at+4, value-at-8)
+	if int32(binary.BigEndian.Uint32(t.frameBytes(at, 4))) < 0 {
+		key = nil
+	}
+	b = t.leafHead(b, "key", "bytes")
+	b = appendPartLength(t.appendPayload(b, key), key, true)
+	return t.spanLine(b, "", uint32(at), uint32(value-at-4), "")
+}
+
+// messageParts appends key and value of a message of older magic that is not compressed.
+func (t *Tree) messageParts(b []byte) []byte {
+	findings := len(t.m.Findings)
+	for r := range t.records.set.Each {
+		t.decodeRecord(r)
+		b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
+		b = t.valuePart(b, r, r.ValueAt, r.At+r.Size, true)
+	}
+	return t.freshNotes(b, findings, "")
+}
+
+// fullRecord appends a record with each of its parts.
+func (t *Tree) fullRecord(b []byte, r *dissect.Record, last bool) []byte {
+	b = append(append(t.branch(b), t.colors.name.on...), "record"...)
+	b = t.recordHead(b, r)
+	if t.records.batch.Control() {
+		b = appendControlType(append(b, ' '), r)
+	}
+	b = t.spanLine(b, "", uint32(r.At), uint32(r.Size), "")
+	t.enter(last)
+	if r.Message != nil {
+		b = t.headerFields(b, r.Message)
+		b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
+		b = t.valuePart(b, r, r.ValueAt, r.At+r.Size, true)
+	} else {
+		b = t.recordFields(b, r)
+		b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
+		b = t.valuePart(b, r, r.ValueAt, r.HeadersAt, false)
+		b = t.headersPart(b, r)
+	}
+	t.leave()
+	return b
+}
+
+// recordFields appends what stands in front of the key of a record of magic 2.
+func (t *Tree) recordFields(b []byte, r *dissect.Record) []byte {
+	base := t.records.batch.BaseTimestamp
+	b = t.varintPart(b, "length", "varint", r.At, r.AttributesAt, "bytes that follow in this record")
+	attributes := int64(0)
+	if raw := t.recordBytes(r.AttributesAt, 1); len(raw) == 1 {
+		attributes = int64(int8(raw[0]))
+	}
+	b = t.numberPart(b, "attributes", "int8", attributes, r.AttributesAt, 1, "unused")
+	raw := t.recordBytes(r.TimestampAt, r.OffsetAt-r.TimestampAt)
+	delta, _ := binary.Varint(raw)
+	b = t.leafHead(b, "timestamp_delta", "varlong")
+	b = append(b, t.colors.number.on...)
+	b = strconv.AppendInt(b, delta, 10)
+	b = append(t.appendDate(append(b, " ("...), base+delta), ')')
+	b = t.spanLine(b, t.colors.number.off, uint32(r.TimestampAt), uint32(len(raw)), "ms since base_timestamp")
+	return t.varintPart(b, "offset_delta", "varint", r.OffsetAt, r.KeyAt, "offset less base_offset")
+}
+
+// varintPart appends a number of variable width between two offsets.
+func (t *Tree) varintPart(b []byte, name, typ string, from, to int, about string) []byte {
+	v, _ := binary.Varint(t.recordBytes(from, to-from))
+	return t.numberPart(b, name, typ, v, from, to-from, about)
+}
+
+func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, about string) []byte {
+	b = t.leafHead(b, name, typ)
+	b = append(b, t.colors.number.on...)
+	b = strconv.AppendInt(b, v, 10)
+	return t.spanLine(b, t.colors.number.off, uint32(at), uint32(size), about)
+}
+
+// keyPart appends the key of a record, and what it was decoded to.
+func (t *Tree) keyPart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
+	p := &t.records
+	b = t.leafHead(b, "key", "bytes")
+	b = t.appendPayload(b, r.Key)
+	b = t.partEnd(b, r, r.Key, from, to)
+	if !p.hasKey {
+		return b
+	}
+	t.enter(last)
+	b = t.fullNested(b, &p.key, keyStart(r), len(r.Key))
+	t.leave()
+	return b
+}
+
+// valuePart appends the value of a record, and what it was decoded to.
+func (t *Tree) valuePart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
+	p := &t.records
+	b = t.leafHead(b, "value", "bytes")
+	if t.withholdsValue() {
+		b = append(b, "withheld (credential-bearing record; --show-secrets prints it)"...)
+	} else {
+		b = t.appendPayload(b, r.Value)
+	}
+	b = t.partEnd(b, r, r.Value, from, to)
+	if !t.showsDecoded() {
+		return b
+	}
+	t.enter(last)
+	b = t.fullNested(b, &p.value, valueStart(r), len(r.Value))
+	t.leave()
+	return b
+}
+
+// partEnd appends how long a part of a record says it is, and where it stands.
+func (t *Tree) partEnd(b []byte, r *dissect.Record, value []byte, from, to int) []byte {
+	return t.spanLine(appendPartLength(b, value, r.Message != nil), "", uint32(from), uint32(to-from), "")
+}
+
+func appendPartLength(b, value []byte, old bool) []byte {
+	length := len(value)
+	if value == nil {
+		length = -1
+	}
+	if old {
+		b = append(b, " (int32 len="...)
+	} else {
+		b = append(b, " (varint len="...)
+	}
+	return append(strconv.AppendInt(b, int64(length), 10), ')')
+}
+
+// headersPart appends the headers of a record of magic 2, each with key and value.
+func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
+	at, end := r.HeadersAt, r.At+r.Size
+	raw := t.recordBytes(at, end-at)
+	_, width := binary.Varint(raw)
+	b = t.leafHead(b, "headers", "[]header")
+	b = appendQuantity(b, r.HeaderCount, "element")
+	b = t.spanLine(b, "", uint32(at), uint32(end-at), "")
+	t.enter(true)
+	b = t.numberPart(b, "count", "varint", int64(r.HeaderCount), at, width, "how many headers follow")
+	at += width
+	index := 0
+	for key, value := range r.Headers {
+		keyEnd := at + t.varintWidth(at) + len(key)
+		valueEnd := keyEnd + t.varintWidth(keyEnd) + len(value)
+		b = append(append(t.branch(b), t.colors.name.on...), "header["...)
+		b = append(append(appendInt(b, int64(index)), ']'), t.colors.name.off...)
+		b = t.spanLine(b, "", uint32(at), uint32(valueEnd-at), "")
+		t.enter(valueEnd == end)
+		b = t.headerPart(b, "key", "string", r, key, at, keyEnd)
+		b = t.headerPart(b, "value", "bytes", r, value, keyEnd, valueEnd)
+		t.leave()
+		at = valueEnd
+		index++
+	}
+	t.leave()
+	return b
+}
+
+func (t *Tree) headerPart(b []byte, name, typ string, r *dissect.Record, value []byte, from, to int) []byte {
+	b = t.leafHead(b, name, typ)
+	b = t.appendPayload(b, value)
+	return t.partEnd(b, r, value, from, to)
+}
+
+// varintWidth is how many bytes the varint at an offset takes.
+func (t *Tree) varintWidth(at int) int {
+	_, width := binary.Varint(t.recordBytes(at, min(binary.MaxVarintLen64, t.records.end-at)))
+	return max(0, width)
+}

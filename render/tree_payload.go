@@ -1,0 +1,77 @@
+package render
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// appendPayload appends a key, a value or a header of a record: text in quotes, JSON as it is, other bytes in hex. A long one is cut in the compact
+// tree.
+func (t *Tree) appendPayload(b, s []byte) []byte {
+	switch {
+	case s == nil:
+		return append(b, "null"...)
+	case isJSON(s):
+		b = append(b, t.colors.text.on...)
+		b = appendCutJSON(b, s, t.limit)
+		return append(b, t.colors.text.off...)
+	case readable(s):
+		b = append(b, t.colors.text.on...)
+		b = appendTextValue(b, s, t.limit)
+		return append(b, t.colors.text.off...)
+	}
+	b = append(b, t.colors.bytes.on...)
+	b = appendHex(b, s, t.limit)
+	if id := schemaID(s); id > 0 {
+		b = strconv.AppendInt(append(b, " (schema id "...), int64(id), 10)
+		b = append(b, ')')
+	}
+	return append(b, t.colors.bytes.off...)
+}
+
+// readable tells whether bytes are text: printable characters and line breaks.
+func readable(s []byte) bool {
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRune(s[i:])
+		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+// isJSON tells whether bytes are an object or array of JSON that needs no escape.
+func isJSON(s []byte) bool {
+	return len(s) > 0 && (s[0] == '{' || s[0] == '[') && printable(s) && json.Valid(s)
+}
+
+// appendCutJSON appends JSON. limit is how many bytes of it are shown, 0 for all.
+func appendCutJSON(b, s []byte, limit int) []byte {
+	if limit == 0 || len(s) <= limit {
+		return append(b, s...)
+	}
+	head := cutText(s, limit)
+	return appendMore(append(b, head...), len(s)-len(head), "byte")
+}
+
+// Schema registries put their mark in front of what is serialised: a zero and the id of the schema, an int32.
+const (
+	registryHeader = 5
+	maxSchemaID    = 1 << 24 // ids are counted up from 1
+)
+
+// schemaID returns the id of the schema that a payload says it was written by, 0 where it does not look like that.
+func schemaID(s []byte) uint32 {
+	if len(s) < registryHeader || s[0] != 0 {
+		return 0
+	}
+	id, rest := binary.BigEndian.Uint32(s[1:]), s[registryHeader:]
+	if id >= maxSchemaID || len(rest) > 0 && readable(rest) && !isJSON(rest) {
+		return 0
+	}
+	return id
+}
