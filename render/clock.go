@@ -31,6 +31,34 @@ func (c *clock) appendTime(b []byte, ns int64) []byte {
 	return append(appendDigits(b, rest, 9), 'Z')
 }
 
+// appendWhen appends date and time in UTC with microseconds, or with nanoseconds where the capture has them.
+func (c *clock) appendWhen(b []byte, ns int64) []byte {
+	rest := c.at(ns)
+	b = append(b, c.text[:dateLen-1]...)
+	b = append(b, ' ')
+	b = append(b, c.text[dateLen:]...)
+	b = append(b, '.')
+	if rest%1e3 == 0 {
+		return appendDigits(b, rest/1e3, 6)
+	}
+	return appendDigits(b, rest, 9)
+}
+
+// appendDateMillis appends milliseconds since the Unix epoch as date and time: 2026-11-29 10:00:00.150.
+func (c *clock) appendDateMillis(b []byte, ms int64) []byte {
+	rest := c.at(ms * 1e6)
+	b = append(b, c.text...)
+	b[len(b)-len(c.text)+dateLen-1] = ' '
+	return appendDigits(append(b, '.'), rest/1e6, 3)
+}
+
+// appendTimeMillis appends milliseconds since the Unix epoch as time of day: 10:00:00.150.
+func (c *clock) appendTimeMillis(b []byte, ms int64) []byte {
+	rest := c.at(ms * 1e6)
+	b = append(b, c.text[dateLen:]...)
+	return appendDigits(append(b, '.'), rest/1e6, 3)
+}
+
 // appendTimeOfDay appends hours to microseconds: 10:00:00.000150.
 func (c *clock) appendTimeOfDay(b []byte, ns int64) []byte {
 	rest := c.at(ns)

@@ -73,9 +73,19 @@ func appendEscapedRune(b []byte, c byte, r rune, size int) []byte {
 	return quoted[:len(quoted)-2]
 }
 
+// plainASCII returns how many bytes at the beginning are printable ASCII, which most text is to its end.
+func plainASCII(s []byte) int {
+	for i, c := range s {
+		if c < ' ' || c > '~' {
+			return i
+		}
+	}
+	return len(s)
+}
+
 // printable tells whether bytes are text that needs no escape.
 func printable(s []byte) bool {
-	for i := 0; i < len(s); {
+	for i := plainASCII(s); i < len(s); {
 		r, size := utf8.DecodeRune(s[i:])
 		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) {
 			return false

@@ -27,10 +27,11 @@ type Tree struct {
 	layouts           map[*schema.Plan]*layout
 
 	// what was printed before
-	clock clock
-	ends  ends
-	seen  seen
-	offer offer
+	clock  clock // of packets
+	stamps clock // of records and other timestamps in messages
+	ends   ends
+	seen   seen
+	offer  offer
 
 	// the message that is being printed
 	m        *dissect.Message
@@ -166,19 +167,6 @@ func (t *Tree) authLine(b []byte) []byte {
 		b = append(append(b, ' '), a.Result...)
 	}
 	return append(b, '\n')
-}
-
-// appendWhen appends date and time in UTC with microseconds, or with nanoseconds where the capture has them.
-func (c *clock) appendWhen(b []byte, ns int64) []byte {
-	rest := c.at(ns)
-	b = append(b, c.text[:dateLen-1]...)
-	b = append(b, ' ')
-	b = append(b, c.text[dateLen:]...)
-	b = append(b, '.')
-	if rest%1e3 == 0 {
-		return appendDigits(b, rest/1e3, 6)
-	}
-	return appendDigits(b, rest, 9)
 }
 
 // ends is the text of the two ends of a connection, kept because the next message is likely to be of the same one.

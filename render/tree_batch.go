@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/binary"
 	"strconv"
-	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -169,7 +168,7 @@ func (t *Tree) appendDate(b []byte, ms int64) []byte {
 	if ms < firstTime || ms > lastTime {
 		return strconv.AppendInt(b, ms, 10)
 	}
-	return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02 15:04:05.000")
+	return t.stamps.appendDateMillis(b, ms)
 }
 
 // appendCRC appends whether the CRC of a batch is right.
@@ -286,7 +285,7 @@ func (t *Tree) appendBatchField(b []byte, f *batchField, batch *dissect.Batch) [
 	v := f.value(batch)
 	switch f.form {
 	case asTime:
-		return appendTimestamp(b, v)
+		return t.appendTimestamp(b, v)
 	case asChecksum:
 		b = append(appendHex32(b, batch.CRC), " ("...)
 		return append(appendCRC(b, batch), ')')

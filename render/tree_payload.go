@@ -34,7 +34,7 @@ func (t *Tree) appendPayload(b, s []byte) []byte {
 
 // readable tells whether bytes are text: printable characters and line breaks.
 func readable(s []byte) bool {
-	for i := 0; i < len(s); {
+	for i := plainASCII(s); i < len(s); {
 		r, size := utf8.DecodeRune(s[i:])
 		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) && r != '\n' && r != '\r' && r != '\t' {
 			return false

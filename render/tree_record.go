@@ -2,7 +2,6 @@ package render
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -256,7 +255,7 @@ func (t *Tree) appendTime(b []byte, ms int64) []byte {
 	if ms < firstTime || ms > lastTime || ms/day != latest/day {
 		return t.appendDate(b, ms)
 	}
-	return time.UnixMilli(ms).UTC().AppendFormat(b, "15:04:05.000")
+	return t.stamps.appendTimeMillis(b, ms)
 }
 
 func appendControlType(b []byte, r *dissect.Record) []byte {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -107,7 +106,7 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 		}
 		return b
 	case timestamp:
-		return appendTimestamp(b, v)
+		return t.appendTimestamp(b, v)
 	}
 	return appendInt(b, v)
 }
@@ -148,12 +147,12 @@ func (t *Tree) appendError(b []byte, code int64) []byte {
 const firstTime, lastTime = 1e12, 4e12
 
 // appendTimestamp appends milliseconds since the Unix epoch, with the date in UTC.
-func appendTimestamp(b []byte, ms int64) []byte {
+func (t *Tree) appendTimestamp(b []byte, ms int64) []byte {
 	b = strconv.AppendInt(b, ms, 10)
 	if ms < firstTime || ms > lastTime {
 		return b
 	}
-	return time.UnixMilli(ms).UTC().AppendFormat(b, " (2006-01-02 15:04:05.000)")
+	return append(t.stamps.appendDateMillis(append(b, " ("...), ms), ')')
 }
 
 // appendTextValue appends a string in quotes. limit is how many bytes of it are shown, 0 for all.
