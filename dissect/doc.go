@@ -1,0 +1,31 @@
+// Package dissect finds Kafka in the byte streams of TCP connections and decodes it.
+//
+// A [Dissector] is a reassembly.Handler. What it finds goes to an [Output]: each request and response as a [Message], both together as
+// an [Exchange] once the answer is there, and what belongs to no message as a [Report]. An output says beforehand what it looks at ([Needs]); what nobody
+// needs is neither kept nor decoded.
+//
+// # The way of a frame
+//
+//	window.go, sync.go, judge.go    where frames begin, on any port, at the start of a connection or in its middle
+//	frame.go, skim.go               the stream cut into frames; record data that no output shows is dropped as it comes
+//	header.go, exchange.go, wait.go requests registered at their header, responses paired with them
+//	decode.go, node.go, value.go    the bytes of a frame walked along a plan of package schema, onto a tape of nodes
+//	quick.go, facts.go              what a message is about: topics, groups, errors, records
+//	batch.go, record.go, codec.go   record batches, decompression, records
+//	nested.go, internal.go, telemetry.go   structures inside bytes fields and inside records
+//	auth.go, secret.go              who authenticates, and what no output may show
+//
+// # Decoding
+//
+// A [Message] is decoded when its [Message.Tape] is first asked for. The tape is a slice of nodes in preorder; its leaves tile the frame, and values are
+// read from the bytes when an output wants them. What does not decode is a leaf of its own with a [Finding] that says where and
+// why. [Message.Facts] does not need the tape of an ordinary message.
+//
+// Everything that is handed over is valid during the call only: the next message uses the same memory. A [Snapshot] lasts longer, and a
+// [Reader] makes a message of it again, in another goroutine if need be.
+//
+// # What is remembered
+//
+// Of a connection: the requests that wait for answers, the versions that the broker offered, the authentication that is going on. Of the capture: the names of
+// topics by their ids, and which endpoints are brokers. All of it is bounded.
+package dissect

@@ -1,0 +1,11 @@
+// Package render writes what package dissect has found, in a file or a few for each format:
+//
+//	tree*.go, hex.go      annotated trees with the offset and size of every field, and the bytes on request
+//	json*.go, layout.go   one JSON object a line, for programs
+//	summary.go            a line for each request and its response
+//	requestlog.go         the lines that a broker's own request log has
+//	parallel.go           several instances of a format at once, with the output in order
+//
+// A [Format] is a dissect.Output that says what it needs and buffers what it writes. Text from the wire is escaped before it
+// reaches a terminal (escape.go), and credentials are withheld unless [Options] say otherwise.
+package render
