@@ -20,6 +20,7 @@ func newRoot() *cobra.Command {
 	root.Short = "Read Kafka off the wire"
 	root.Long = rootHelp
 	root.Example = rootExamples
+	root.Version = version()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.AddCommand(newRead())
 	return root
