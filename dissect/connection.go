@@ -30,7 +30,10 @@ type Connection struct {
 	packets      int64 // that brought bytes
 	rebalance    int64 // how long a member of its group may take to join, nanoseconds
 
-	serverClosed bool // the server sent FIN
+	serverClosed bool  // the server sent FIN before the client did
+	closedAt     int64 // when, capture time
+	clientClosed bool
+	delivered    bool // some byte came
 	named        bool // what it carries instead of Kafka was reported
 	ended        bool
 }

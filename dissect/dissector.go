@@ -23,6 +23,7 @@ type Exchange struct {
 	Request  *Message
 	Response *Message // nil when there was none
 	NoAnswer bool     // none was expected: Produce with acks=0
+	Closed   bool     // the server closed the connection instead of answering
 	OneWay   bool     // only one side of the connection was captured by then
 }
 
@@ -78,7 +79,7 @@ type Counts struct {
 	Messages, Requests, Responses int64
 	Unanswered                    int64
 	Gaps                          int64
-	Connections, KafkaConnections int64
+	Connections, KafkaConnections int64 // with any payload, and those of them with Kafka
 }
 
 // New returns a Dissector for an output.
@@ -89,6 +90,10 @@ func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
 // Chunk implements reassembly.Handler.
 func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, chunk reassembly.Chunk) {
 	c := d.connection(sc)
+	if !c.delivered {
+		c.delivered = true
+		d.Counts.Connections++
+	}
 	h := &c.halves[dir]
 	for i, span := range chunk.Spans {
 		from, to := span.Offset-chunk.Offset, int64(len(chunk.Data))
@@ -137,7 +142,6 @@ func (d *Dissector) connection(sc *reassembly.Connection) *Connection {
 		c.role = guessedRole
 	}
 	sc.Consumer = c
-	d.Counts.Connections++
 	return c
 }
 

@@ -74,7 +74,10 @@ func (c *Connection) identify(h *half, data []byte, size int) *request {
 	}
 	header, api, ok := c.parseHeader(data, size)
 	if !ok && h.frame.cut != nil {
-		return headless()
+		if len(data) < 4+requestHeaderLen {
+			return headless()
+		}
+		ok = true // all but the client id is there
 	}
 	if !ok {
 		h.loseStep(data, h.frame.packets.Last, h.frame.end,
@@ -213,9 +216,10 @@ func (c *Connection) answered(r *request, response *Message) {
 	}
 	if d.needs&NeedExchanges != 0 {
 		m := d.request.restore(&r.snapshot, d.tools)
-		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection()}
+		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection(), Closed: response == nil && d.exchange.Closed}
 		d.out.Exchange(&d.exchange)
 	}
+	d.exchange.Closed = false
 	d.release(r)
 }
 
@@ -276,10 +280,13 @@ func (c *Connection) unanswered(r *request, cause reassembly.EndCause, time int6
 	switch {
 	case r.number < c.lastAnswered:
 		f = finding(Unanswered, Warn, -1, "%s was not answered, though a later request was", what)
+	case c.halves[c.clientDir.Other()].gapped:
+		f = finding(Unanswered, Info, -1, "the answer to %s may be among the bytes that are not in the capture", what)
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
-	case c.serverClosed && r.number > c.lastAnswered:
-		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, age)
+	case c.serverClosed:
+		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, float64(c.closedAt-r.end)/1e6)
+		c.dissector.exchange.Closed = true
 	}
 	c.report(r.number, f)
 }

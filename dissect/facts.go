@@ -13,6 +13,11 @@ type Facts struct {
 	Member          []byte
 	TransactionalID []byte
 	Errors          []ErrorFact // every error code that is not 0
+	LookupKey       []byte      // group or transactional id whose coordinator is asked for
+	Resource        []byte      // the first resource whose configs or rights are meant
+	Software        []byte      // name of the client's library
+	SoftwareVersion []byte
+	ProducerID      int64 // that a broker has given; -1 none
 	HasRecords      bool
 	Records         int64 // of batches of magic 2; a compressed wrapper of older magic counts as one
 	RecordBytes     int64
@@ -63,7 +68,7 @@ func (m *Message) Facts() *Facts {
 }
 
 func (f *Facts) reset() {
-	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0]}
+	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0], ProducerID: -1}
 }
 
 // collectFacts reads the tape once.
@@ -121,6 +126,16 @@ func (f *Facts) collect(op *schema.Op, v *View, at, end, node int) {
 		first(&f.Member, value)
 	case schema.TransactionalID:
 		first(&f.TransactionalID, value)
+	case schema.LookupKey:
+		first(&f.LookupKey, value)
+	case schema.ResourceName:
+		first(&f.Resource, value)
+	case schema.SoftwareName:
+		first(&f.Software, value)
+	case schema.SoftwareVersion:
+		first(&f.SoftwareVersion, value)
+	case schema.ProducerID:
+		f.ProducerID = Int(op.Code, value)
 	case schema.Acks:
 		f.Acks, f.HasAcks = int16(Int(op.Code, value)), true
 	case schema.Offset:

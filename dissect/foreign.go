@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/kdissect/kdissect/schema"
@@ -16,6 +17,8 @@ func (c *Connection) foreign(h *half, data []byte) {
 	c.named = true
 	what, code := fmt.Sprintf("%d bytes that are no Kafka message (% x ...)", h.window.skipped+int64(len(data)), data[:min(8, len(data))]), NotKafka
 	switch {
+	case h.isHalfRequest(data):
+		what, code = h.halfRequest(data), MissingBytes
 	case isTLS(data):
 		what, code = "TLS", TLS
 	case isHTTP(data):
@@ -30,6 +33,16 @@ func (c *Connection) foreign(h *half, data []byte) {
 		from = "server"
 	}
 	c.report(0, finding(code, Warn, -1, "the %s sends %s", from, what))
+}
+
+// isHalfRequest tells whether the bytes are the beginning of a request that never became whole.
+func (h *half) isHalfRequest(data []byte) bool {
+	return h.conn.kindOf(h.dir) == schema.Request && len(data) >= 8 && h.conn.dissector.requestHeader(data) != no
+}
+
+func (h *half) halfRequest(data []byte) string {
+	api := h.conn.dissector.catalog.API(int16(binary.BigEndian.Uint16(data[4:])))
+	return fmt.Sprintf("%d of the %d bytes of a %s v%d request, and no more", len(data), 4+binary.BigEndian.Uint32(data), api.Name, binary.BigEndian.Uint16(data[6:]))
 }
 
 // usualPort tells whether brokers often listen on a port.

@@ -291,21 +291,25 @@ func (h *half) gap(g reassembly.Gap) {
 		h.resume(true)
 	}
 	h.gapped = true
-	switch h.state {
-	case searching:
-		h.window.clear()
-		h.window.skipped += g.Length
-		h.window.opened = false
+	if h.state == foreign {
 		return
-	case foreign:
-		return
+	}
+	if h.state == searching {
+		h.searchCut()
 	}
 	code := Gapped
 	if g.Cause == reassembly.Snaplen {
 		code = SnaplenCut
 	}
-	severity := Warn
-	h.conn.report(0, finding(code, severity, -1, "%d bytes %s are not in the capture", g.Length, h.whence()))
+	if h.conn.stream.Opened || h.conn.Kafka() {
+		h.conn.report(0, finding(code, Warn, -1, "%d bytes %s are not in the capture", g.Length, h.whence()))
+	}
+	if h.state == searching {
+		h.window.clear()
+		h.window.skipped += g.Length
+		h.window.lost = h.window.lost || h.conn.stream.Opened
+		return
+	}
 	if h.partial && h.total > 0 && int64(h.received)+g.Length <= int64(h.total) {
 		h.miss(int(g.Length), code)
 		return
@@ -348,10 +352,13 @@ func (h *half) startSearching() {
 	h.window = window{lost: true}
 }
 
-// fin ends the direction.
+// fin takes note that a direction has ended. It matters who was first.
 func (h *half) fin(packet, time int64) {
-	if h.conn.kindOf(h.dir) == schema.Response {
-		h.conn.serverClosed = true
+	c := h.conn
+	if h.dir == c.clientDir {
+		c.clientClosed = true
+	} else if !c.clientClosed && !c.serverClosed {
+		c.serverClosed, c.closedAt = true, time
 	}
 }
 

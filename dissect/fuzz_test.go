@@ -58,10 +58,34 @@ func checkMessages(t *testing.T, k *talk) {
 			t.Errorf("%s: undecoded %+v of a frame of %d bytes", m.short(), u, m.Size)
 		}
 	}
-	for _, x := range k.exchanges {
-		if x.request == 0 {
-			t.Errorf("an exchange without a request: %+v", x)
+	checkPairs(t, k)
+}
+
+// checkPairs holds numbers and exchanges against each other: messages count from 1, a response comes behind the request that it names and has its
+// header, and a message is part of one exchange at most.
+func checkPairs(t *testing.T, k *talk) {
+	t.Helper()
+	used := map[int64]bool{}
+	for i, m := range k.messages {
+		if m.number != int64(i+1) {
+			t.Errorf("%s: number %d, want %d", m.short(), m.number, i+1)
 		}
+		if m.request == 0 {
+			continue
+		}
+		if m.request >= m.number {
+			t.Errorf("%s: number %d, its request %d", m.short(), m.number, m.request)
+			continue
+		}
+		if q := k.messages[m.request-1]; q.Kind != schema.Request || q.Header != m.Header {
+			t.Errorf("%s %+v answers %s %+v", m.short(), m.Header, q.short(), q.Header)
+		}
+	}
+	for _, x := range k.exchanges {
+		if x.request == 0 || used[x.request] || x.response != 0 && (used[x.response] || k.messages[x.response-1].request != x.request) {
+			t.Errorf("exchange %+v", x)
+		}
+		used[x.request], used[x.response] = true, x.response != 0
 	}
 }
 
@@ -77,20 +101,23 @@ func FuzzFrame(f *testing.F) {
 		response := framed(int32(7), body)
 		var before runtime.MemStats
 		runtime.ReadMemStats(&before)
-		whole := playFrames(request, response, wholePiece)
+		whole := playFrames(newTalk(NeedMessages|NeedExchanges|NeedRecords, true), request, response, wholePiece)
 		var after runtime.MemStats
 		runtime.ReadMemStats(&after)
 		checkMessages(t, whole)
 		if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+4096*len(body)); used > limit {
 			t.Errorf("%d bytes allocated for a body of %d", used, len(body))
 		}
-		compareTalks(t, whole, playFrames(request, response, pieces(1+int(piece))))
+		compareTalks(t, whole, playFrames(newTalk(NeedMessages|NeedExchanges|NeedRecords, true), request, response, pieces(1+int(piece))))
+		// Nor does it matter what else is needed, or who decodes a message and in which order it is asked.
+		later := newTalk(NeedMessages|NeedExchanges|NeedPackets, true)
+		later.through = NewReader()
+		compareTalks(t, whole, playFrames(later, request, response, wholePiece))
 	})
 }
 
 // playFrames sends a request, cut, and its response, cut.
-func playFrames(request, response []byte, cut cutter) *talk {
-	k := newTalk(NeedMessages|NeedExchanges|NeedRecords, true)
+func playFrames(k *talk, request, response []byte, cut cutter) *talk {
 	k.sendCut(fromClient, request, cut)
 	k.sendCut(fromServer, response, cut)
 	k.end(reassembly.EndOfInput)
@@ -148,6 +175,10 @@ func FuzzDecodePlan(f *testing.F) {
 		if a, b := tapeText(whole), tapeText(cut); a != b {
 			t.Errorf("%s v%d in pieces of %d:\n got %s\nwant %s", plan.Message.Name, plan.Version, 1+int(piece), b, a)
 		}
+		skimmed := skimAlong(plan, data, 1+int(piece))
+		if a, b := tapeText(whole), tapeText(skimmed); a != b {
+			t.Errorf("%s v%d skimmed in pieces of %d:\n got %s\nwant %s", plan.Message.Name, plan.Version, 1+int(piece), b, a)
+		}
 	})
 }
 
@@ -156,6 +187,28 @@ func decodeAlong(plan *schema.Plan, data []byte, piece int) *decoder {
 	d := &decoder{}
 	d.reset(nil, nil, len(data))
 	d.complete = false
+	return d.along(plan, data, piece)
+}
+
+// skimAlong passes over records as they come, and then decodes what was kept.
+func skimAlong(plan *schema.Plan, data []byte, piece int) *decoder {
+	first := &decoder{}
+	first.reset(nil, nil, len(data))
+	first.complete, first.passOver, first.sumBatches = false, true, true
+	left := data
+	first.start(plan, 0)
+	for len(left) > 0 { // as for a frame, behind a fault, too
+		n := min(piece, len(left))
+		first.feed(left[:n])
+		left = left[n:]
+		first.run()
+	}
+	d := &decoder{}
+	d.reset(first.data, first.holes, len(data))
+	return d.along(plan, nil, piece)
+}
+
+func (d *decoder) along(plan *schema.Plan, data []byte, piece int) *decoder {
 	d.start(plan, 0)
 	s := d.run()
 	for s == needMore && len(data) > 0 {

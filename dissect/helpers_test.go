@@ -70,6 +70,7 @@ type nodeSeen struct {
 	Next, Count    uint32
 	Prefix         uint8
 	Null, Hidden   bool
+	Secret         bool
 	Value          string // bytes of a leaf's value
 }
 
@@ -87,6 +88,8 @@ type messageSeen struct {
 	Secret    bool
 	Findings  []Finding
 	Batches   []Batch
+	Facts     string
+	Auth      Auth // all empty where there is none
 
 	number, request int64
 	tapeFault       string
@@ -123,8 +126,8 @@ func (m *messageSeen) node(name string) *nodeSeen {
 // String is what must not depend on how the stream was cut.
 func (m *messageSeen) String() string {
 	h := m.Header
-	return fmt.Sprintf("%d %s v%d key %d corr %d known %t token %t client %q,%t size %d body %d cut %t undecoded %v tape %v batches %v findings %v",
-		m.Kind, m.Name, h.Version, h.APIKey, h.CorrelationID, h.Known, h.Token, h.ClientID, h.ClientIDNull, m.Size, m.Body, m.Cut, m.Undecoded, m.Tape, m.Batches, m.Findings)
+	return fmt.Sprintf("%d %s v%d key %d corr %d known %t token %t client %q,%t size %d body %d cut %t undecoded %v tape %v batches %v findings %v facts %s auth %v secret %t",
+		m.Kind, m.Name, h.Version, h.APIKey, h.CorrelationID, h.Known, h.Token, h.ClientID, h.ClientIDNull, m.Size, m.Body, m.Cut, m.Undecoded, m.Tape, m.Batches, m.Findings, m.Facts, m.Auth, m.Secret)
 }
 
 // short is how tests name a message: "Metadata v1 request 7".
@@ -146,24 +149,35 @@ type recorder struct {
 	messages  []*messageSeen
 	exchanges []exchangeSeen
 	reports   []Report
-	light     bool // tapes are checked, but not copied
+	light     bool    // tapes are checked, but not copied
+	through   *Reader // if there, messages are looked at through a snapshot, as another goroutine would, and their facts are read before the tape
 }
 
 func (r *recorder) Message(m *Message) {
+	if r.through != nil {
+		var s Snapshot
+		s.Take(m, nil)
+		m = r.through.Message(&s)
+		m.Facts()
+	}
 	tape := m.Tape()
 	s := &messageSeen{Kind: m.Kind, Name: m.Name(), Header: m.Header, Size: m.Size, Body: m.Body(), Undecoded: m.Undecoded(),
 		Cut: m.Cut(), Secret: m.Secret(), number: m.Number, request: m.Request, conn: m.Connection.ID}
 	s.Header.ClientID = strings.Clone(m.Header.ClientID)
 	s.Findings = slices.Clone(m.Findings)
+	if m.Auth != nil {
+		s.Auth = *m.Auth
+	}
 	s.tapeFault = tapeFault(tape, m.Size)
 	r.messages = append(r.messages, s)
 	if r.light {
 		return
 	}
+	s.Facts = factsText(m.Facts())
 	s.Tape = make([]nodeSeen, 0, len(tape))
 	for i := range tape {
 		n := &tape[i]
-		seen := nodeSeen{Kind: n.Kind, Offset: n.Offset, Length: n.Length, Next: n.Next, Count: n.Count, Prefix: n.Prefix, Null: n.Null, Hidden: n.Hidden}
+		seen := nodeSeen{Kind: n.Kind, Offset: n.Offset, Length: n.Length, Next: n.Next, Count: n.Count, Prefix: n.Prefix, Null: n.Null, Hidden: n.Hidden, Secret: n.Secret}
 		isRecords := false
 		if n.Op != nil {
 			seen.Name, isRecords = n.Op.Name, n.Op.Code == schema.OpRecords
@@ -264,6 +278,7 @@ type talk struct {
 	conn      *reassembly.Connection
 	offsets   [2]int64
 	packet    int64
+	ended     *Connection // what the dissector knew of the connection that ended last
 }
 
 func newTalk(needs Needs, opened bool) *talk {
@@ -319,6 +334,7 @@ func (t *talk) fin(dir reassembly.Direction) {
 }
 
 func (t *talk) end(cause reassembly.EndCause) {
+	t.ended, _ = t.conn.Consumer.(*Connection)
 	t.dissector.End(t.conn, cause, t.packet, t.now())
 }
 

@@ -98,6 +98,17 @@ func (m *Message) Correlated() bool {
 // Cut tells whether bytes of the frame are missing from the capture.
 func (m *Message) Cut() bool { return m.cut != nil }
 
+// Enveloped returns the name of the API of the request inside an Envelope, "" when there is none or it is unknown.
+func (m *Message) Enveloped() string {
+	if !m.enveloped.Known {
+		return ""
+	}
+	if api := m.catalog.API(m.enveloped.APIKey); api != nil {
+		return api.Name
+	}
+	return ""
+}
+
 // Tape returns the message's nodes in preorder, decoding it first if nobody has yet. The leaves tile the frame.
 func (m *Message) Tape() []Node {
 	if !m.decoded {
@@ -140,14 +151,22 @@ func (m *Message) Undecoded() *Remainder {
 func (f *fault) reason() string {
 	switch f.code {
 	case MissingBytes:
-		return fmt.Sprintf("%s at offset %d wants %d bytes, %d are there", f.what, f.offset, f.want, f.have)
+		return fmt.Sprintf("%s at 0x%04x wants %s, %d are there", f.what, f.offset, bytesOf(f.want), f.have)
 	case InvalidLength:
 		if f.want > 0 {
-			return fmt.Sprintf("%s at offset %d says %d, which the %d bytes behind it cannot hold", f.what, f.offset, f.want, f.have)
+			return fmt.Sprintf("%s at 0x%04x says %d, which the %s behind it cannot hold", f.what, f.offset, f.want, bytesOf(f.have))
 		}
-		return fmt.Sprintf("%s at offset %d has an impossible length", f.what, f.offset)
+		return fmt.Sprintf("%s at 0x%04x has an impossible length", f.what, f.offset)
 	}
 	return f.what
+}
+
+// bytesOf writes a number of bytes.
+func bytesOf(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // decode fills the tape: size, header, body, and what is left over.
@@ -196,9 +215,9 @@ func (m *Message) decodeBody(d *decoder) {
 
 // decodeUnknown decodes what is certain of a message of unknown API, version or request.
 func (m *Message) decodeUnknown(d *decoder) {
-	kind, version := schema.Request, int16(0)
-	if m.Kind == schema.Response {
-		kind = schema.Response
+	kind, version := m.Kind, int16(0)
+	if m.Header.Known && kind == schema.Request && !m.Header.ClientIDNull {
+		version = 1 // the client id stands where it does in every header
 	}
 	if d.structureOf(m.catalog.HeaderPlan(kind, version)) != done {
 		d.closeAll()

@@ -1,6 +1,10 @@
 package dissect
 
-import "github.com/kdissect/kdissect/schema"
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/schema"
+)
 
 // Where frames begin is not known at first: a connection may carry anything, and a capture may start in
 // the middle of a message. Bytes are held in a window until some position in it is found to begin a frame. A connection
@@ -33,6 +37,25 @@ func (h *half) lookForFrame() {
 		h.notKafka()
 	default:
 		w.shrink()
+	}
+}
+
+// searchCut is called when bytes are missing behind those in the window: a frame that began with the last packet is taken for one if as much of its header as is
+// there says so, since what says the rest will never come.
+func (h *half) searchCut() {
+	w := &h.window
+	if len(w.parts) == 0 {
+		return
+	}
+	at := w.parts[len(w.parts)-1].at
+	data := w.data[at:]
+	if h.conn.role == kafkaRole && h.dir != h.conn.clientDir || len(data) < 4+requestHeaderLen {
+		return
+	}
+	api := h.conn.dissector.catalog.API(int16(binary.BigEndian.Uint16(data[4:])))
+	size := int(int32(binary.BigEndian.Uint32(data)))
+	if api != nil && api.Versions.Contains(int16(binary.BigEndian.Uint16(data[6:]))) && size+4 > len(data) && size <= maxFirstFrame {
+		h.found(at, schema.Request)
 	}
 }
 

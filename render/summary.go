@@ -111,7 +111,7 @@ func (s *Summary) Needs() dissect.Needs { return dissect.NeedExchanges }
 // Message implements dissect.Output.
 func (s *Summary) Message(*dissect.Message) {}
 
-// Report implements dissect.Output. What is only information is left to the other formats.
+// Report implements dissect.Output.
 func (s *Summary) Report(r *dissect.Report) {
 	if r.Connection == nil {
 		return // damage of the input has been said on standard error
@@ -195,6 +195,20 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 	}
 	s.buf = b
 	s.written()
+	s.note(x.Request)
+	if x.Response != nil {
+		s.note(x.Response)
+	}
+}
+
+// note writes to the log what is wrong with a message, beyond what its line says.
+func (s *Summary) note(m *dissect.Message) {
+	for _, f := range m.Findings {
+		if f.Severity > dissect.Info {
+			s.findings.buf = appendReport(s.findings.buf, &dissect.Report{Connection: m.Connection, Message: m.Number, Findings: []dissect.Finding{f}})
+			s.findings.written()
+		}
+	}
 }
 
 // number is the number of the message that completed the exchange.
@@ -236,6 +250,8 @@ func appendResult(b []byte, x *dissect.Exchange) []byte {
 	switch {
 	case x.NoAnswer:
 		return append(b, "no-answer"...)
+	case x.Closed:
+		return append(b, "CLOSED"...)
 	case x.Response == nil && x.OneWay:
 		return append(b, "not-captured"...)
 	case x.Response == nil:
@@ -274,6 +290,10 @@ const maxTopics = 3
 func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	start := len(b)
 	q := x.Request.Facts()
+	if a := x.Request.Auth; a != nil {
+		b = append(b, a.Mechanism...)
+		b = appendLabelled(b, "user", []byte(a.User))
+	}
 	if x.Request.Secret() || x.Response != nil && x.Response.Secret() {
 		return b
 	}
@@ -285,6 +305,16 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 			}
 		}
 	}
+	if name := x.Request.Enveloped(); name != "" {
+		b = append(space(b, start), name...)
+	}
+	b = appendLabelled(b, "key", q.LookupKey)
+	b = appendLabelled(b, "resource", q.Resource)
+	if len(q.Software) > 0 {
+		b = appendEscaped(space(b, start), q.Software, false)
+		b = append(b, ' ')
+		b = appendEscaped(b, q.SoftwareVersion, false)
+	}
 	b = appendLabelled(b, "group", q.Group)
 	b = appendLabelled(b, "member", q.Member)
 	b = appendLabelled(b, "txn", q.TransactionalID)
@@ -294,6 +324,10 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 			break
 		}
 		b = appendTopic(space(b, start), &topics[i], q, partly)
+	}
+	if x.Response != nil && x.Request.Name() == "InitProducerId" {
+		b = append(space(b, start), "producer id "...)
+		b = strconv.AppendInt(b, x.Response.Facts().ProducerID, 10)
 	}
 	if q.HasAcks {
 		b = append(space(b, start), "acks="...)
@@ -350,7 +384,8 @@ func appendTopic(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answer
 	}
 	for i, p := range t.Partitions {
 		if i == maxTopics {
-			return fmt.Appendf(b, ",+%d", len(t.Partitions)-maxTopics)
+			b = fmt.Appendf(b, ",+%d", len(t.Partitions)-maxTopics)
+			break
 		}
 		if i == 0 {
 			b = append(b, '/')
@@ -360,6 +395,10 @@ func appendTopic(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answer
 		b = strconv.AppendInt(b, int64(p), 10)
 	}
 	if len(t.Partitions) != 1 {
+		if answered {
+			b = append(b, '+')
+			b = strconv.AppendInt(b, t.Records, 10)
+		}
 		return b
 	}
 	if offset, ok := offsetOf(t, request); ok {

@@ -24,6 +24,11 @@ const (
 	ThrottleTime
 	MaxWait
 	RebalanceTimeout
+	LookupKey // what FindCoordinator is asked for: a group or a transactional id
+	SoftwareName
+	SoftwareVersion
+	ProducerID
+	ResourceName
 	ConfigName
 	ConfigValue
 	MaxRole // how many there are
@@ -44,6 +49,9 @@ func roleOf(m *Message, f *Field) Role {
 			return ConfigName
 		}
 		return ConfigValue
+	}
+	if m.Name == "FindCoordinatorRequest" && (f.Name == "Key" || f.Name == "CoordinatorKeys") {
+		return LookupKey
 	}
 	if role, known := rolesByName[f.Name]; known && fits(role, f.Type) {
 		return role
@@ -83,11 +91,11 @@ var rolesByName = map[string]Role{
 // fits keeps a role from a field of the same name and another type, such as partitions that are structures.
 func fits(role Role, t Type) bool {
 	switch role {
-	case TopicName, GroupID, MemberID, ErrorMessage:
+	case TopicName, GroupID, MemberID, ErrorMessage, SoftwareName, SoftwareVersion, ResourceName:
 		return t.Base == String
 	case TopicID:
 		return t.Base == UUID
-	case Offset:
+	case Offset, ProducerID:
 		return t.Base == Int64
 	case ErrorCode, Acks:
 		return t.Base == Int16

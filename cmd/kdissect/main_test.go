@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func needShared(t *testing.T, path string) string {
 
 // The scripts in testdata/script are transcripts. A line `$ kdissect ...` runs a command; it, what it prints and its exit
 // status are appended to the file transcript, which is then compared with the text at the end of the script. Captures are those of
-// testdata. With -update the text is rewritten.
+// testdata. With -update the text is rewritten. A command may end with `| only N...`, which picks messages out of a long output: see only.
 func TestTranscripts(t *testing.T) {
 	captures, err := filepath.Abs(testdata)
 	if err != nil {
@@ -82,10 +83,17 @@ func linkCaptures(from, to string) error {
 // transcribe runs a command. Standard output comes first in the transcript, then standard error, each of its lines behind `stderr: `.
 func transcribe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: $ command [argument...]")
+		ts.Fatalf("usage: $ command [argument...] [| only message...]")
+	}
+	command, picked := args, []string(nil)
+	if i := slices.Index(args, "|"); i >= 0 {
+		if len(args) < i+3 || args[i+1] != "only" {
+			ts.Fatalf("what follows | is not `only message...`")
+		}
+		command, picked = args[:i], args[i+2:]
 	}
 	status := 0
-	if err := ts.Exec(args[0], args[1:]...); err != nil {
+	if err := ts.Exec(command[0], command[1:]...); err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			ts.Fatalf("%v", err)
@@ -93,7 +101,7 @@ func transcribe(ts *testscript.TestScript, neg bool, args []string) {
 		status = exit.ExitCode()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "$ %s\n%s", strings.Join(args, " "), ts.ReadFile("stdout"))
+	fmt.Fprintf(&b, "$ %s\n%s", strings.Join(args, " "), only(ts.ReadFile("stdout"), picked))
 	for line := range strings.Lines(ts.ReadFile("stderr")) {
 		b.WriteString("stderr: " + line)
 	}
@@ -101,6 +109,35 @@ func transcribe(ts *testscript.TestScript, neg bool, args []string) {
 		fmt.Fprintf(&b, "[exit status %d]\n", status)
 	}
 	ts.Check(appendFile(ts.MkAbs("transcript"), b.String()))
+}
+
+// only picks messages by their numbers out of a tree or out of JSON, and what stands between messages where the word findings is among
+// the numbers.
+func only(output string, picked []string) string {
+	if len(picked) == 0 {
+		return output
+	}
+	between := slices.Contains(picked, "findings")
+	var b strings.Builder
+	shown := between
+	for line := range strings.Lines(output) {
+		number, message := strings.CutPrefix(line, "#")
+		if !message {
+			number, message = strings.CutPrefix(line, `{"kind":"message","v":1,"number":`)
+		}
+		if message {
+			shown = slices.Contains(picked, number[:strings.IndexAny(number, " ,")])
+		} else if line[0] == '{' {
+			shown = between
+		}
+		if shown {
+			b.WriteString(line)
+		}
+		if line == "\n" {
+			shown = between
+		}
+	}
+	return b.String()
 }
 
 func appendFile(path, text string) error {
