@@ -82,7 +82,7 @@ func (c *Connection) serverStep(token []byte) *Auth {
 		auth.Result = scramResult(token)
 	case a.mechanism == "OAUTHBEARER" && len(token) > 0:
 		auth.Result = "failed" // RFC 7628: a refusal is a challenge that holds a JSON document
-	case a.mechanism == "GSSAPI" || a.mechanism == "":
+	case (a.mechanism == "GSSAPI" || a.mechanism == "") && (len(token) > 0 || a.rounds < 2):
 		auth.Result = "continue"
 	}
 	if auth.Result != "continue" {

@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"sort"
 )
 
 // A Batch is the header of a record batch, or of a message of magic 0 or 1, in a records field. Offsets in the log are
@@ -135,8 +136,8 @@ func (b *Batch) parse(s space, at, end int) {
 		return
 	}
 	b.Length = int32(binary.BigEndian.Uint32(header[8:]))
-	if size := int64(b.Length) + batchOverhead; size > magicOffset && size <= int64(end-at) {
-		b.Size, b.Partial = int(size), false
+	if size := batchSize(header, end-at); size > 0 {
+		b.Size, b.Partial = size, false
 	}
 	if len(header) <= magicOffset {
 		return
@@ -147,6 +148,15 @@ func (b *Batch) parse(s space, at, end int) {
 	} else {
 		b.parseOld(header)
 	}
+}
+
+// batchSize returns the size of the batch that begins with these bytes, 0 when it is not inside the left bytes of its field.
+func batchSize(header []byte, left int) int {
+	size := int64(int32(binary.BigEndian.Uint32(header[8:]))) + batchOverhead
+	if size <= magicOffset || size > int64(left) {
+		return 0
+	}
+	return int(size)
 }
 
 func (b *Batch) parseOld(header []byte) {
@@ -204,10 +214,9 @@ func (b *Batch) ComputeCRC() (crc uint32, ok bool) {
 
 // holeIn returns the hole that lies between two offsets of the frame, nil when there is none.
 func (v *View) holeIn(from, to int) *hole {
-	for i := range v.holes {
-		if h := &v.holes[i]; h.offset >= from && h.offset < to {
-			return h
-		}
+	i := sort.Search(len(v.holes), func(i int) bool { return v.holes[i].offset >= from })
+	if i < len(v.holes) && v.holes[i].offset < to {
+		return &v.holes[i]
 	}
 	return nil
 }

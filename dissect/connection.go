@@ -14,21 +14,22 @@ type Connection struct {
 	ClientName     string // Client as text
 	ServerName     string // Server as text
 
-	dissector    *Dissector
-	stream       *reassembly.Connection
-	halves       [2]half // by reassembly.Direction
-	role         role
-	clientDir    reassembly.Direction // direction of the requests, once role is known
-	pending      queue
-	clientID     string // the last one seen, so that it need not be copied again
-	lastDone     int64  // when the answer before had left, for Timing
-	lastAnswered int64  // highest number of an answered request
-	rawTokens    bool   // SASL tokens without a header are expected
-	auth         authState
-	offered      map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
-	messages     int
-	packets      int64 // that brought bytes
-	rebalance    int64 // how long a member of its group may take to join, nanoseconds
+	dissector      *Dissector
+	stream         *reassembly.Connection
+	halves         [2]half // by reassembly.Direction
+	role           role
+	clientDir      reassembly.Direction // direction of the requests, once role is known
+	pending        queue
+	clientID       string // the last one seen, so that it need not be copied again
+	lastDone       int64  // when the answer before had left, for Timing
+	lastAnswered   int64  // highest number of an answered request
+	rawTokens      bool   // SASL tokens without a header are expected
+	tokensPossible bool   // a SaslHandshake v0 was sent, and its answer was not seen yet
+	auth           authState
+	offered        map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
+	messages       int
+	packets        int64 // that brought bytes
+	rebalance      int64 // how long a member of its group may take to join, nanoseconds
 
 	serverClosed bool  // the server sent FIN before the client did
 	closedAt     int64 // when, capture time
@@ -72,6 +73,9 @@ func (c *Connection) intern(b []byte) string {
 	return c.clientID
 }
 
+// tokens tells whether a frame of the client may be a raw SASL token.
+func (c *Connection) tokens() bool { return c.rawTokens || c.tokensPossible }
+
 // report hands over findings of the connection, or of a message on it that was handed over before.
 func (c *Connection) report(message int64, f ...Finding) {
 	c.dissector.out.Report(&Report{Connection: c, Message: message, Packet: c.dissector.packet, Time: c.dissector.time, Findings: f})
@@ -96,14 +100,16 @@ func (c *Connection) endReport() {
 type request struct {
 	header    Header
 	api       *schema.API
-	number    int64  // of its message, 0 while its frame is not whole
-	end       int64  // capture time of its last packet
-	maxWait   int64  // how long the broker may wait by design, nanoseconds
-	noAnswer  bool   // Produce with acks=0
-	enveloped Header // Envelope: what the request inside is
-	whole     bool   // its frame is whole and its message was handed over
-	detached  bool   // it was answered before its frame was whole, and is no longer in the queue
-	passed    bool   // a later request was answered before it
+	number    int64     // of its message, 0 while its frame is not whole
+	end       int64     // capture time of its last packet
+	maxWait   int64     // how long the broker may wait by design, nanoseconds
+	noAnswer  bool      // Produce with acks=0
+	enveloped Header    // Envelope: what the request inside is
+	whole     bool      // its frame is whole and its message was handed over
+	detached  bool      // it was answered before its frame was whole, and is no longer in the queue
+	answer    *Snapshot // what it was answered with, then
+	refused   bool      // the server closed the connection instead of answering
+	passed    bool      // a later request was answered before it
 
 	snapshot Snapshot // of its message, if Needs asks for exchanges
 	frame    []byte   // the arena of the snapshot

@@ -48,6 +48,7 @@ type decoder struct {
 // A hole is a run of bytes of the frame that data lacks: the end of a batch.
 type hole struct {
 	offset, length int
+	before         int    // bytes that the holes before it left out
 	crc            uint32 // computed CRC of the batch
 	summed         bool   // crc is there
 }

@@ -43,7 +43,7 @@ type Report struct {
 	Connection *Connection // nil for the whole capture
 	Message    int64       // number of the message, 0 for none
 	Packet     int64       // the packet that gave rise to it, 0 for none
-	Time       int64       // its capture time
+	Time       int64       // its capture time, nanoseconds since the Unix epoch
 	Findings   []Finding
 }
 
@@ -64,6 +64,7 @@ type Dissector struct {
 	tools    *tools
 	topics   *topicNames
 	free     []*request // to be used again
+	spare    *decoder   // of a large frame, to be used again
 	message  Message    // the one that is being handed over
 	request  Message    // the request of the exchange that is being handed over
 	exchange Exchange
@@ -155,6 +156,19 @@ const (
 	maxFree      = 256
 	maxFreeFrame = 4 << 10
 )
+
+// skimmer returns a decoder for a large frame.
+func (d *Dissector) skimmer() *decoder {
+	s := d.spare
+	d.spare = nil
+	if s == nil || cap(s.data) > maxKeptSkim || cap(s.tape) > maxKeptSkim/32 {
+		return &decoder{}
+	}
+	return s
+}
+
+// maxKeptSkim is how large the buffers of the decoder for large frames may be that is kept.
+const maxKeptSkim = 4 << 20
 
 func (d *Dissector) newRequest() *request {
 	n := len(d.free)

@@ -44,13 +44,14 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.findPlan()
 	r.number, r.end, r.whole = m.Number, f.end, true
+	c.tokensPossible = c.tokensPossible || r.header.APIKey == keySaslHandshake && r.header.Version == 0 && r.header.Known
 	c.checkOffer(m)
 	m.lookAhead(r)
 	m.Auth = c.authRequest(m)
 	d.Counts.Requests++
 	d.hand(m)
 	if f.request = nil; r.detached {
-		d.release(r)
+		c.answerLate(r, m)
 		return
 	}
 	if d.needs&NeedExchanges != 0 {
@@ -63,14 +64,14 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 
 // identify reads the header of a frame that came whole. It returns nil when the frame is no request.
 func (c *Connection) identify(h *half, data []byte, size int) *request {
-	if c.rawTokens {
+	if c.tokens() {
 		if c.dissector.requestHeader(data) != yes || !plainClientID(data) {
 			r := c.dissector.newRequest()
 			r.header.Token = true
 			c.pending.push(r)
 			return r
 		}
-		c.rawTokens = false
+		c.rawTokens, c.tokensPossible = false, false
 	}
 	header, api, ok := c.parseHeader(data, size)
 	if !ok && h.frame.cut != nil {
@@ -100,6 +101,16 @@ func (c *Connection) register(header Header, api *schema.API, f *frame) *request
 	return r
 }
 
+// answerLate hands over the exchange of a request that was answered before it was whole.
+func (c *Connection) answerLate(r *request, m *Message) {
+	d := c.dissector
+	if r.answer != nil {
+		d.exchange = Exchange{Request: m, Response: d.request.restore(r.answer, d.tools), OneWay: c.OneDirection()}
+		d.out.Exchange(&d.exchange)
+	}
+	d.release(r)
+}
+
 // headless stands for a request whose header is not in the capture: nothing is known of it but that it was there.
 func headless() *request { return &request{detached: true} }
 
@@ -111,7 +122,9 @@ func (c *Connection) makeRoom() {
 	}
 	for len(c.pending.items) >= limit {
 		r := c.pending.take(0)
-		c.unanswered(r, reassembly.EndOfInput, r.end)
+		if !c.OneDirection() {
+			c.report(r.number, finding(Unanswered, Warn, -1, "given up: more than %d requests wait for answers", limit))
+		}
 		c.answered(r, nil)
 	}
 }
@@ -152,7 +165,9 @@ func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size in
 	} else {
 		r := f.request
 		m.Header, m.API, m.Request, m.enveloped = r.header, r.api, r.number, r.enveloped
-		m.Timing = c.timing(r, f)
+		if r.whole {
+			m.Timing = c.timing(r, f)
+		}
 		m.findPlan()
 		c.saslHandshake(r, data)
 		m.Auth = c.authResponse(m)
@@ -188,7 +203,7 @@ func correlationID(frame []byte) int32 {
 // saslHandshake notes that an answered SaslHandshake v0 lets raw tokens follow (KIP-152 ended that with v1).
 func (c *Connection) saslHandshake(r *request, data []byte) {
 	if !r.header.Token && r.header.APIKey == keySaslHandshake && r.header.Version == 0 && len(data) >= 10 {
-		c.rawTokens = binary.BigEndian.Uint16(data[8:]) == 0
+		c.rawTokens, c.tokensPossible = binary.BigEndian.Uint16(data[8:]) == 0, false
 	}
 }
 
@@ -206,6 +221,10 @@ func (c *Connection) answered(r *request, response *Message) {
 	d := c.dissector
 	if !r.whole {
 		r.detached = true // its frame still refers to it
+		if response != nil && c.dissector.needs&NeedExchanges != 0 {
+			r.answer = &Snapshot{}
+			r.answer.Take(response, nil)
+		}
 		return
 	}
 	if response != nil {
@@ -216,10 +235,9 @@ func (c *Connection) answered(r *request, response *Message) {
 	}
 	if d.needs&NeedExchanges != 0 {
 		m := d.request.restore(&r.snapshot, d.tools)
-		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection(), Closed: response == nil && d.exchange.Closed}
+		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection(), Closed: r.refused}
 		d.out.Exchange(&d.exchange)
 	}
-	d.exchange.Closed = false
 	d.release(r)
 }
 
@@ -286,7 +304,7 @@ func (c *Connection) unanswered(r *request, cause reassembly.EndCause, time int6
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
 	case c.serverClosed:
 		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, float64(c.closedAt-r.end)/1e6)
-		c.dissector.exchange.Closed = true
+		r.refused = true
 	}
 	c.report(r.number, f)
 }

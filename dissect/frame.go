@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/schema"
@@ -13,7 +14,7 @@ import (
 const skimSize = 64 << 10
 
 // maxKeptBuffer is how large a buffer may be that is kept for the next frame.
-const maxKeptBuffer = 1 << 20
+const maxKeptBuffer = 64 << 10
 
 // A half is one direction of a connection: it cuts the stream into frames. A Kafka frame is an int32 size and as many bytes.
 type half struct {
@@ -22,12 +23,10 @@ type half struct {
 	state halfState
 
 	// searching for the first frame, or waiting
-	window      window
-	waitUntil   int64 // capture time
-	waitPackets int64 // count of the connection's packets
-	givenUp     bool  // the next response has waited in vain
-	gapped      bool  // bytes were missing since the last answer that was in order
-	atEnd       bool  // nothing more comes
+	window  window
+	givenUp bool // the next response has waited in vain
+	gapped  bool // bytes were missing since the last answer that was in order
+	atEnd   bool // nothing more comes
 
 	trials, responseTrials int // how often bytes were decoded to see what they are
 
@@ -38,7 +37,7 @@ type half struct {
 	buffer   []byte
 	frame    frame
 	skimming bool // buffer is unused, what came is in the decoder
-	skim     decoder
+	skim     *decoder
 	skimBody *schema.Plan // of the body, while skim is still in the header
 	head     []part       // which packets brought the first 8 bytes of the frame
 }
@@ -92,16 +91,21 @@ func (f *frame) add(packet, time int64) {
 
 // bytes takes the next bytes of the stream, all of one packet.
 func (h *half) bytes(data []byte, packet, time int64) {
+	h.take(data, packet, time)
+	h.conn.packets++
+	h.conn.halves[h.conn.clientDir.Other()].wake(time)
+}
+
+// take is bytes for those that were held before.
+func (h *half) take(data []byte, packet, time int64) {
 	switch h.state {
 	case searching:
 		h.search(data, packet, time)
 	case inStep:
 		h.frames(data, packet, time)
 	case waiting:
-		h.window.add(data, packet, time)
+		h.hold(data, packet, time)
 	}
-	h.conn.packets++
-	h.conn.halves[h.conn.clientDir.Other()].wake(time)
 }
 
 // frames cuts off frames. A frame that lies whole in data is not copied.
@@ -112,7 +116,7 @@ func (h *half) frames(data []byte, packet, time int64) {
 	case h.state == searching:
 		h.search(data, packet, time)
 	case h.state == waiting:
-		h.window.add(data, packet, time)
+		h.hold(data, packet, time)
 	}
 }
 
@@ -149,14 +153,14 @@ func (h *half) cutFrames(data []byte, packet, time int64) []byte {
 // plausibleSize tells whether a frame can be so large. Once frames are in step a frame may have any legal size; below
 // the smallest header nothing but an empty SASL token exists.
 func (h *half) plausibleSize(size int32) bool {
-	return size >= 4 || size >= 0 && h.conn.rawTokens
+	return size >= 4 && int64(size) <= math.MaxInt-4 || size >= 0 && size < 4 && h.conn.tokens()
 }
 
 // fill adds bytes to the frame that has begun, and returns those that are behind it.
 func (h *half) fill(data []byte, packet, time int64) []byte {
 	h.frame.add(packet, time)
 	if len(h.buffer) < 8 && h.frame.cut == nil && !h.skimming {
-		h.head = append(h.head, part{len(h.buffer), packet, time})
+		h.head = append(h.head, part{at: len(h.buffer), packet: packet, time: time})
 	}
 	if h.total == 0 {
 		n := min(4-len(h.buffer), len(data))
@@ -174,7 +178,7 @@ func (h *half) fill(data []byte, packet, time int64) []byte {
 		h.total = 4 + int(size)
 	}
 	n := min(h.total-h.received, len(data))
-	h.keep(data[:n], time)
+	h.keep(data[:n])
 	h.received += n
 	if h.state == inStep && h.received == h.total {
 		h.finish()
@@ -183,7 +187,7 @@ func (h *half) fill(data []byte, packet, time int64) []byte {
 }
 
 // keep holds the bytes of a frame that is not whole yet, as far as anybody needs them.
-func (h *half) keep(b []byte, time int64) {
+func (h *half) keep(b []byte) {
 	switch {
 	case h.frame.cut != nil:
 		return // what comes behind missing bytes cannot be decoded
@@ -193,7 +197,7 @@ func (h *half) keep(b []byte, time int64) {
 	default:
 		h.buffer = append(h.buffer, b...)
 		if !h.frame.header && !h.frame.waited && h.mustWait(h.buffer) {
-			h.waitInside(time)
+			h.waitInside()
 			return
 		}
 		if !h.frame.header {
@@ -209,7 +213,7 @@ func (h *half) keep(b []byte, time int64) {
 // body, pairing is kept.
 func (h *half) lookAtHeader() {
 	if h.conn.kindOf(h.dir) == schema.Request {
-		if h.conn.rawTokens {
+		if h.conn.tokens() {
 			return // whether it has a header is plain when it is whole
 		}
 		if header, api, ok := h.conn.parseHeader(h.buffer, h.total); ok {
@@ -231,9 +235,10 @@ func (h *half) startSkimming() {
 		return
 	}
 	h.skimming = true
-	h.skim.reset(nil, nil, h.total)
+	h.skim = h.conn.dissector.skimmer()
+	h.skim.reset(append(h.skim.data[:0], h.buffer...), h.skim.holes[:0], h.total)
+	h.buffer = h.buffer[:0]
 	h.skim.complete, h.skim.passOver, h.skim.sumBatches = false, true, h.conn.dissector.needs&NeedBatches != 0
-	h.skim.data, h.buffer = append(h.skim.data[:0], h.buffer...), h.buffer[:0]
 	h.skim.leaf(SizeNode, nil, 4)
 	h.skim.start(plan.Header, 4)
 	h.skimBody = plan
@@ -263,9 +268,7 @@ func (h *half) finish() {
 	if h.skimming {
 		h.frame.holes = append(h.frame.holes[:0], h.skim.holes...)
 		h.whole(h.skim.data, h.frame.holes)
-		if cap(h.skim.data) > maxKeptBuffer {
-			h.skim = decoder{}
-		}
+		h.conn.dissector.spare, h.skim = h.skim, nil
 		return
 	}
 	h.whole(h.buffer, nil)
@@ -287,9 +290,7 @@ func (h *half) whole(data []byte, holes []hole) {
 // gap takes note that bytes of the stream are missing. Where the frame ends is known when its size is, so frames
 // stay in step if the gap ends inside the frame that it hits.
 func (h *half) gap(g reassembly.Gap) {
-	for h.state == waiting {
-		h.resume(true)
-	}
+	h.stopWaiting(g.Time)
 	h.gapped = true
 	if h.state == foreign {
 		return
@@ -367,7 +368,7 @@ func (h *half) end() {
 	h.atEnd = true
 	switch h.state {
 	case waiting:
-		h.resume(true)
+		h.wake(h.conn.dissector.time)
 	case searching:
 		h.searchEnded()
 	}

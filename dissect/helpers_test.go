@@ -369,3 +369,11 @@ func (t *talk) sendCut(dir reassembly.Direction, data []byte, cut cutter) {
 		data = data[n:]
 	}
 }
+
+// heldBySkim is the size of the buffer of a large frame that is coming in.
+func heldBySkim(h *half) int {
+	if h.skim == nil {
+		return 0
+	}
+	return cap(h.skim.data)
+}

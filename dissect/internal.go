@@ -27,7 +27,7 @@ func (m *Message) TopicOf(field int) string {
 	return best
 }
 
-// A recordType is what the key of a control record says.
+// controlTypes is what the keys of control records say, by their number, and the schemas of their values.
 var controlTypes = [...]struct{ name, schema string }{
 	{"ABORT", "EndTxnMarker"},
 	{"COMMIT", "EndTxnMarker"},

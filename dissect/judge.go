@@ -22,10 +22,11 @@ const (
 
 // judge tells whether a frame begins at a position of the window.
 func (h *half) judge(at int) opinion {
-	c, data, where := h.conn, h.window.data[at:], h.window.placeOf(at)
-	if len(data) > 0 && data[0] > maxFirstFrame>>24 && where != opening {
+	c, data := h.conn, h.window.data[at:]
+	if len(data) > 0 && data[0] > maxFirstFrame>>24 && !(at == 0 && h.window.opened) {
 		return opinion{} // the size would be too large: most positions end here
 	}
+	where := h.window.placeOf(at)
 	if c.role == unknownRole || c.kindOf(h.dir) == schema.Request {
 		if o := h.judgeRequest(data, where); o.verdict != no {
 			return o

@@ -26,7 +26,11 @@ func (m *Message) lookAhead(r *request) {
 			r.maxWait = max(0, wait) * 1e6
 		}
 	case keyJoinGroup:
-		if wait, ok := m.leading(schema.RebalanceTimeout); ok {
+		wait, ok := m.leading(schema.RebalanceTimeout)
+		if !ok || wait < 0 { // version 0 has none; the session's timeout stands for it (KIP-62)
+			wait, ok = m.leading(schema.SessionTimeout)
+		}
+		if ok {
 			r.maxWait = max(0, wait) * 1e6
 			m.Connection.rebalance = r.maxWait
 		}

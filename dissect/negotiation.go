@@ -9,7 +9,8 @@ func (c *Connection) learnOffer(m *Message) {
 	}
 	var key int16
 	var offer schema.Versions
-	for i := m.body; i < len(m.Nodes); i++ {
+	list := m.firstArray() // features have versions, too
+	for i := list; i < int(m.Nodes[list].Next); i++ {
 		n := &m.Nodes[i]
 		if n.Kind != ValueNode || n.Op.Code != schema.OpInt16 {
 			continue
@@ -27,6 +28,16 @@ func (c *Connection) learnOffer(m *Message) {
 			c.offered[key] = offer
 		}
 	}
+}
+
+// firstArray returns the index of the first array in the body, or that of the body when it has none.
+func (m *Message) firstArray() int {
+	for i := m.body; i < len(m.Nodes); i++ {
+		if m.Nodes[i].Kind == ArrayNode {
+			return i
+		}
+	}
+	return m.body
 }
 
 // checkOffer notes a request of a version that the broker did not offer. ApiVersions itself is asked for before the offer is known.

@@ -19,6 +19,7 @@ type Nested struct {
 	Tail        string // path inside the field, for a structure inside a structure
 	Secret      bool   // the bytes it stands in carry credentials, here or there
 	Credentials bool   // no field of it may be shown
+	Whole       bool   // it takes all the bytes of its field
 	JSON        []byte // of a structure that is not Kafka's own, its JSON; there are no nodes then
 }
 
@@ -76,15 +77,11 @@ func (x *nester) versioned(v *View, catalog *schema.Catalog, name string, at, en
 // tolerant decodes by the version that is claimed, or by the highest one below it whose fields are all there: some clients claim a version and leave its
 // fields out.
 func (x *nester) tolerant(v *View, catalog *schema.Catalog, name string, version int16, at, end int) *Nested {
-	if version < 0 {
-		return nil
-	}
+	version = min(version, catalog.Newest(name))
 	for ; version >= 0; version-- {
-		plan := catalog.PlanByName(name, min(version, catalog.Newest(name)))
-		if n := x.open(v, plan, at, end, false); n != nil {
+		if n := x.open(v, catalog.PlanByName(name, version), at, end, false); n != nil {
 			return n
 		}
-		version = min(version, catalog.Newest(name))
 	}
 	return nil
 }
@@ -199,6 +196,9 @@ func (m *Message) isStreams(field int) bool {
 
 // openRequest opens the request inside an Envelope: header and body.
 func (m *Message) openRequest(at, end int) *Nested {
+	if !m.enveloped.Known {
+		return nil
+	}
 	return m.openWhole(m.catalog.Plan(m.enveloped.APIKey, m.enveloped.Version, schema.Request), at, end)
 }
 
@@ -223,7 +223,7 @@ func (m *Message) openWhole(plan *schema.Plan, at, end int) *Nested {
 		return nil
 	}
 	n := m.tools.nester.finish(&m.View, plan)
-	n.Header, n.body = 0, body
+	n.Header, n.body, n.Whole = 0, body, d.pos == end
 	return n
 }
 

@@ -37,14 +37,15 @@ func (r *Record) Headers(yield func(key, value []byte) bool) {
 
 // A RecordSet is the records of one batch: in the frame, or unpacked into an address space of their own.
 type RecordSet struct {
-	Unpacked []byte // the bytes that the batch was decompressed to; nil when it is not compressed
+	Unpacked []byte // the bytes that the batch was decompressed to, valid until the next batch is opened; nil when it is not compressed
 	batch    *Batch
 	space    space
 	from, to int // where the records are in the space
 	message  *Message
 }
 
-// Open returns the records of a batch, decompressed if need be. It returns nil, and notes why, when they cannot be read.
+// Open returns the records of a batch, decompressed if need be. It returns nil, and notes why, when they cannot be read. The records are valid
+// until another batch of the same message is opened.
 func (m *Message) Open(b *Batch) *RecordSet {
 	set := &RecordSet{batch: b, space: b.space, from: b.At + batchHeaderLen, to: b.At + b.Size, message: m}
 	if !b.KnownMagic() {

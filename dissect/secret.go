@@ -52,23 +52,63 @@ func (v *View) markSecrets() bool {
 	return any
 }
 
-// hideSecrets marks secret values of the message, and the bytes that hold an enveloped request with such values.
+// hideSecrets marks secret values of the message. Of an Envelope it marks the bytes of what is inside, unless that was opened to its end and has
+// nothing to hide: what does not decode may hold anything.
 func (m *Message) hideSecrets() {
-	if m.body == 0 || m.plan.Message.HasConfigs() && m.markSecrets() || m.Header.APIKey != keyEnvelope {
+	if m.body == 0 {
 		return
 	}
+	if m.plan.Message.HasConfigs() {
+		m.markSecrets()
+	}
+	if m.Header.APIKey != keyEnvelope {
+		return
+	}
+	for i := m.body; i < len(m.Nodes); i++ {
+		if n := &m.Nodes[i]; n.Kind == ValueNode && (n.Op.Name == "RequestData" || n.Op.Name == "ResponseData") {
+			n.Secret = !n.Null && n.Length > uint32(n.Prefix)
+		}
+	}
 	for n := range m.Nested {
-		if n.Secret {
-			m.Nodes[n.Field].Secret = true
+		if n.Whole && !n.Secret {
+			m.Nodes[n.Field].Secret = false
 		}
 	}
 }
+
+// Guarded tells whether bytes that no field accounts for may belong to a secret: in a message about configs, in one that carries another, and in
+// an answer to an unknown request.
+func (m *Message) Guarded() bool {
+	switch {
+	case m.Secret(), !m.Header.Known && m.Kind == schema.Response:
+		return true
+	case m.API == nil || !m.Header.Known:
+		return false
+	}
+	plan := m.Plan()
+	if plan == nil { // of an unknown version: judge by the newest known one
+		plan = m.catalog.Plan(m.API.Key, m.API.Versions.High, m.Kind)
+	}
+	return m.Header.APIKey == keyEnvelope || plan != nil && plan.Message.HasConfigs()
+}
+
+// WithholdsValue tells whether the value of a record must not be shown: it carries credentials, or it stands in the cluster's metadata and could not be
+// decoded. decoded is what [Message.DecodeValue] has made of it.
+func (m *Message) WithholdsValue(topic string, r *Record, decoded *Nested) bool {
+	if decoded != nil {
+		return decoded.Secret
+	}
+	return topic == metadataTopic && r.Value != nil
+}
+
+// metadataTopic is the topic whose records may carry credentials.
+const metadataTopic = "__cluster_metadata"
 
 // isSensitiveConfig tells whether a config holds something that its owner would not want to see in a bug report. Kafka's own configs of type
 // password are among them.
 func isSensitiveConfig(name []byte) bool {
 	lower := bytes.ToLower(name)
-	for _, part := range []string{"password", "secret", "jaas", "credential", "keystore.key", "certificate"} {
+	for _, part := range []string{"password", "passphrase", "secret", "jaas", "credential", "keystore.key", "master.key", "private.key", "certificate"} {
 		if bytes.Contains(lower, []byte(part)) {
 			return true
 		}

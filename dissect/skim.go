@@ -1,7 +1,6 @@
 package dissect
 
 import (
-	"encoding/binary"
 	"hash/crc32"
 )
 
@@ -20,52 +19,65 @@ func (d *decoder) feed(b []byte) {
 	d.data = append(d.data, b...)
 }
 
-// passRecords adds the leaf of a records field of n bytes and begins to pass over its batches.
+// passRecords begins to pass over the batches of a records field of n bytes, whose leaf is on the tape.
 func (d *decoder) passRecords(node *Node, width, n int) status {
 	d.pos = int(node.Offset) + width
 	d.recordsEnd = d.pos + n
 	return d.passBatches()
 }
 
-// passBatches keeps the headers of the batches up to the end of the records field and drops the rest.
+// minHole is from how many bytes on the end of a batch is left out: less than that is not worth a hole.
+const minHole = 256
+
+// passBatches keeps the headers of the batches up to the end of the records field and drops the rest of them, in one go over the bytes that have
+// come.
 func (d *decoder) passBatches() status {
-	for d.pos < d.recordsEnd {
-		keep := min(batchHeaderLen, d.recordsEnd-d.pos)
-		header := d.rest()
-		if len(header) < keep {
-			if !d.complete {
-				return needMore
-			}
-			break
-		}
-		next := d.recordsEnd
-		if keep >= batchOverhead {
-			size := batchOverhead + int(int32(binary.BigEndian.Uint32(header[8:])))
-			if size > batchOverhead && size <= d.recordsEnd-d.pos {
+	read := d.pos - d.skipped // in data: the next byte to look at
+	write := read             // and where what is kept goes to
+	for d.pos < d.recordsEnd && d.toDrop == 0 {
+		left := d.recordsEnd - d.pos
+		keep, next := min(batchHeaderLen, left), d.recordsEnd
+		header := d.data[min(read, len(d.data)):]
+		if len(header) >= keep && keep >= batchOverhead {
+			if size := batchSize(header, left); size > 0 {
 				next = d.pos + size
 			}
 		}
-		d.startSum(header[:min(keep, next-d.pos)])
-		d.drop(min(d.pos+keep, next), next)
+		if keep = min(keep, next-d.pos); next-d.pos-keep < minHole {
+			keep = next - d.pos
+		}
+		if len(header) < keep {
+			break
+		}
+		d.startSum(header[:keep])
+		copy(d.data[write:], header[:keep])
+		read, write = read+keep, write+keep
+		read += d.drop(d.pos+keep, next, d.data[read:])
 		d.pos = next
 	}
-	d.pos, d.recordsEnd = d.recordsEnd, 0
+	d.data = d.data[:write+copy(d.data[write:], d.data[min(read, len(d.data)):])]
+	if d.pos < d.recordsEnd && !d.complete {
+		return needMore
+	}
+	if d.pos == d.recordsEnd || d.complete {
+		d.pos, d.recordsEnd = d.recordsEnd, 0
+	}
 	return done
 }
 
-// drop leaves out the frame's bytes from offset from up to offset to, whether they have come already or not.
-func (d *decoder) drop(from, to int) {
+// drop leaves out the frame's bytes from offset from up to offset to. here are those from there on that have come already; it returns how many of them are left out.
+func (d *decoder) drop(from, to int, here []byte) int {
 	n := to - from
 	if n == 0 {
-		return
+		d.crcTable = nil
+		return 0
 	}
-	d.holes = append(d.holes, hole{offset: from, length: n})
-	at := from - d.skipped
-	here := min(len(d.data)-at, n)
-	d.toDrop = n - here
-	d.sum(d.data[at : at+here])
-	d.data = append(d.data[:at], d.data[at+here:]...)
+	d.holes = append(d.holes, hole{offset: from, length: n, before: d.skipped})
+	come := min(len(here), n)
+	d.toDrop = n - come
+	d.sum(here[:come])
 	d.skipped += n
+	return come
 }
 
 // startSum begins the CRC of a batch whose bytes are about to be dropped, if anybody wants to compare it.

@@ -27,9 +27,6 @@ func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 	return arena
 }
 
-// Size is about how much memory the snapshot takes, in bytes.
-func (s *Snapshot) Bytes() int { return len(s.data) }
-
 // A Reader turns snapshots back into messages, one at a time. Each goroutine needs its own.
 type Reader struct {
 	tools   *tools

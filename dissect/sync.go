@@ -147,7 +147,7 @@ func (h *half) replay(w window, at int) {
 			end = w.parts[i+1].at
 		}
 		if from := max(p.at, at); from < end {
-			h.bytes(w.data[from:end], p.packet, p.time)
+			h.take(w.data[from:end], p.packet, p.time)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type topicName struct {
 }
 
 func newTopicNames() *topicNames {
-	return &topicNames{byID: map[topicID]topicName{metadataTopicID: {name: []byte("__cluster_metadata")}}}
+	return &topicNames{byID: map[topicID]topicName{metadataTopicID: {name: []byte(metadataTopic)}}}
 }
 
 // name returns the name that a message knows a topic by, nil when it knows none.

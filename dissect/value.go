@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 	"math"
+	"sort"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -28,14 +29,18 @@ func (v *View) Raw(n *Node) []byte { return v.slice(int(n.Offset), int(n.Length)
 // slice returns n bytes of the frame from an offset on, or as many of them as are there.
 func (v *View) slice(offset, n int) []byte {
 	at := offset
-	for _, h := range v.holes {
-		switch {
-		case h.offset+h.length <= offset:
-			at -= h.length
-		case h.offset <= offset:
-			return nil
-		case h.offset < offset+n:
-			n = h.offset - offset
+	if len(v.holes) > 0 {
+		i := sort.Search(len(v.holes), func(i int) bool { return v.holes[i].offset+v.holes[i].length > offset })
+		if i == len(v.holes) {
+			last := &v.holes[i-1]
+			at -= last.before + last.length
+		} else {
+			h := &v.holes[i]
+			if h.offset <= offset {
+				return nil
+			}
+			at -= h.before
+			n = min(n, h.offset-offset)
 		}
 	}
 	if at >= len(v.data) {

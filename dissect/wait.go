@@ -1,7 +1,9 @@
 package dissect
 
+import "encoding/binary"
+
 // A capture does not always keep the order of the two directions: the answer can stand in it some packets before the end of its
-// request. A response whose request is not there yet therefore waits a little before it is called an orphan.
+// request. A response whose request is not there yet therefore waits a little before it is called an orphan, and all that is behind it waits with it.
 
 const (
 	maxWaitPackets = 32      // packets of the connection; captures shuffle packets by less than 20
@@ -18,42 +20,89 @@ func (h *half) mustWait(data []byte) bool {
 	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
 		return false
 	}
-	i := c.pending.find(correlationID(data))
-	return i < 0 || !c.pending.items[i].whole
+	return !h.isAnswer(data)
+}
+
+// isAnswer tells whether a response begins whose request is there.
+func (h *half) isAnswer(data []byte) bool {
+	i := h.conn.pending.find(correlationID(data))
+	return i >= 0 && h.conn.pending.items[i].whole
 }
 
 // wait holds the bytes of a response, and all that come behind it, until its request is there.
 func (h *half) wait(data []byte, packet, time int64) {
 	h.state = waiting
-	h.waitUntil, h.waitPackets = time+maxWaitTime, h.conn.packets+maxWaitPackets
-	h.window.add(data, packet, time)
+	h.hold(data, packet, time)
 }
 
 // waitInside is wait for a frame whose first bytes came one packet after the other.
-func (h *half) waitInside(time int64) {
+func (h *half) waitInside() {
 	h.partial = false
 	h.state = waiting
-	h.waitUntil, h.waitPackets = time+maxWaitTime, h.conn.packets+maxWaitPackets
 	h.window.data = append(h.window.data, h.buffer...)
 	h.window.parts = append(h.window.parts, h.head...)
 }
 
-// wake looks whether the response that waits can go on, and lets it go on as an orphan when it has waited long enough.
+// hold adds bytes to those that wait.
+func (h *half) hold(data []byte, packet, time int64) {
+	h.window.add(data, packet, time)
+	h.window.parts[len(h.window.parts)-1].seen = h.conn.packets
+}
+
+// wake lets go on what waits: a response whose request has come, and one that has waited long enough, as an orphan. It stops at the first
+// one that must wait on.
 func (h *half) wake(time int64) {
 	if h.state != waiting {
 		return
 	}
-	i := h.conn.pending.find(correlationID(h.window.data))
-	known := i >= 0 && h.conn.pending.items[i].whole
-	if !known && time < h.waitUntil && h.conn.packets < h.waitPackets && len(h.window.data) < maxWaitBytes {
-		return
+	w, at := &h.window, 0
+	for h.state == waiting {
+		data := w.data[at:]
+		if len(data) < 8 {
+			break
+		}
+		if !h.isAnswer(data) && !h.waitedEnough(at, time) {
+			w.forget(at)
+			return
+		}
+		total := 4 + int(int32(binary.BigEndian.Uint32(data)))
+		if total < 8 || total > len(data) {
+			break
+		}
+		h.frameOf(at, total)
+		h.whole(data[:total], nil)
+		at += total
 	}
-	h.resume(!known)
+	h.goOn(at)
 }
 
-// resume goes on with what waited.
-func (h *half) resume(orphan bool) {
+// waitedEnough tells whether the response at a position of the window has waited as long as one may.
+func (h *half) waitedEnough(at int, time int64) bool {
+	p := &h.window.parts[h.window.partOf(at)]
+	return h.atEnd || time >= p.time+maxWaitTime || h.conn.packets >= p.seen+maxWaitPackets || len(h.window.data)-at >= maxWaitBytes
+}
+
+// frameOf notes which packets brought the frame at a position of the window.
+func (h *half) frameOf(at, total int) {
+	parts := h.window.parts
+	i := h.window.partOf(at)
+	h.frame.begin(parts[i].packet, parts[i].time)
+	for i++; i < len(parts) && parts[i].at < at+total; i++ {
+		h.frame.add(parts[i].packet, parts[i].time)
+	}
+}
+
+// goOn is in step again from a position of the window, where a frame begins that is not whole. It has waited.
+func (h *half) goOn(at int) {
 	w := h.window
-	h.window, h.state, h.givenUp = window{}, inStep, orphan
-	h.replay(w, 0)
+	h.window, h.state, h.givenUp = window{}, inStep, len(w.data)-at >= 8
+	h.replay(w, at)
+}
+
+// stopWaiting lets go on all that waits, when nothing can come any more that would help.
+func (h *half) stopWaiting(time int64) {
+	ended := h.atEnd
+	h.atEnd = true
+	h.wake(time)
+	h.atEnd = ended
 }

@@ -24,6 +24,7 @@ type window struct {
 type part struct {
 	at           int
 	packet, time int64
+	seen         int64 // of bytes that wait: how many packets the connection had seen
 }
 
 // A candidate is a position at which a frame may begin; that is plain once need bytes from there on are there.
@@ -34,7 +35,7 @@ type candidate struct{ at, need int }
 const maxCandidates = 64
 
 func (w *window) add(data []byte, packet, time int64) {
-	w.parts = append(w.parts, part{len(w.data), packet, time})
+	w.parts = append(w.parts, part{at: len(w.data), packet: packet, time: time})
 	w.data = append(w.data, data...)
 }
 
@@ -45,8 +46,14 @@ func (w *window) clear() {
 
 // shrink gives up the first bytes when there are too many.
 func (w *window) shrink() {
-	n := len(w.data) - maxWindow/2
-	if len(w.data) <= maxWindow {
+	if len(w.data) > maxWindow {
+		w.forget(len(w.data) - maxWindow/2)
+	}
+}
+
+// forget gives up the first n bytes.
+func (w *window) forget(n int) {
+	if n == 0 {
 		return
 	}
 	w.data = w.data[:copy(w.data, w.data[n:])]
@@ -65,6 +72,11 @@ func (w *window) shrink() {
 		}
 	}
 	w.parts, w.candidates, w.tried, w.skipped, w.opened = parts, candidates, max(0, w.tried-n), w.skipped+int64(n), false
+}
+
+// partOf returns which part a position is in.
+func (w *window) partOf(at int) int {
+	return sort.Search(len(w.parts), func(i int) bool { return w.parts[i].at > at }) - 1
 }
 
 // keep notes that a position is undecided.

@@ -131,7 +131,7 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 		b = j.appendDecoded(b, m, "keyDecoded", key)
 	}
 	value := m.DecodeValue(topic, batch, r)
-	if value != nil && value.Secret && !j.options.ShowSecrets {
+	if m.WithholdsValue(topic, r, value) && !j.options.ShowSecrets {
 		b = append(b, `,"value":null,"valueWithheld":"credential-bearing record"`...)
 	} else {
 		b = appendTextOrBase64(b, "value", r.Value)

@@ -163,6 +163,10 @@ func (j *JSON) appendUnknownTags(b []byte, m *dissect.Message) []byte {
 		b = appendString(b, j.path)
 		b = append(b, `,"tag":`...)
 		b = strconv.AppendUint(b, uint64(tape[i].Count), 10)
+		if m.Guarded() && !j.options.ShowSecrets {
+			b = append(b, `,"hex":null}`...)
+			continue
+		}
 		b = append(b, `,"hex":"`...)
 		for _, c := range m.Raw(&tape[i]) {
 			b = append(b, hexDigits[c>>4], hexDigits[c&15])

@@ -157,7 +157,7 @@ func (j *job) reset() {
 }
 
 func resetBuffer(b *bytes.Buffer) {
-	if b.Cap() > 16*jobBytes {
+	if b.Cap() > 8*jobBytes {
 		*b = bytes.Buffer{}
 	}
 	b.Reset()

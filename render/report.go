@@ -30,7 +30,7 @@ func appendReport(b []byte, r *dissect.Report) []byte {
 			b = strconv.AppendInt(b, int64(f.Offset), 10)
 		}
 		b = append(b, ": "...)
-		b = append(b, f.Text...)
+		b = appendEscaped(b, f.Text, false)
 		b = append(b, '\n')
 	}
 	return b

@@ -22,7 +22,9 @@ func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
 }
 
 // Needs implements Format.
-func (l *RequestLog) Needs() dissect.Needs { return dissect.NeedExchanges }
+func (l *RequestLog) Needs() dissect.Needs {
+	return dissect.NeedExchanges | l.json.options.Records.needs()
+}
 
 // Message implements dissect.Output.
 func (l *RequestLog) Message(*dissect.Message) {}

@@ -91,7 +91,7 @@ func (t *Tree) Message(m *dissect.Message) {
 	t.m, t.prefix, t.unpacked, t.topic = m, t.prefix[:0], t.unpacked[:0], 0
 	t.scope = scope{v: &m.View, tape: m.Tape(), inside: &t.opened, findings: t.findings}
 	t.withheld = m.Secret() && !t.options.ShowSecrets
-	t.guarded = t.withheld || !t.options.ShowSecrets && mayHoldSecrets(m)
+	t.guarded = t.withheld || !t.options.ShowSecrets && m.Guarded()
 	if t.showsBatches() {
 		verify(m, t.tape)
 	}

@@ -2,21 +2,7 @@ package render
 
 import (
 	"github.com/kdissect/kdissect/dissect"
-	"github.com/kdissect/kdissect/schema"
 )
-
-// mayHoldSecrets tells whether bytes that no field accounts for may belong to a value that is to be hidden: in a message about
-// configs, or in one that carries another.
-func mayHoldSecrets(m *dissect.Message) bool {
-	if m.API == nil || !m.Header.Known {
-		return false
-	}
-	plan := m.Plan()
-	if plan == nil { // of an unknown version: judge by the newest known one
-		plan = schema.Embedded().Plan(m.API.Key, m.API.Versions.High, m.Kind)
-	}
-	return m.API.Name == "Envelope" || plan != nil && plan.Message.HasConfigs()
-}
 
 // withholds tells whether a node of the top carries credentials that must not be shown.
 func (t *Tree) withholds(at int) bool {
@@ -121,7 +107,7 @@ func (t *Tree) secretValues(hidden []byteRange, p *recordPrinter, set *dissect.R
 		if r.Message != nil {
 			end = r.At + r.Size
 		}
-		if value := t.m.DecodeValue(p.topic, &p.batch, r); value != nil && value.Secret {
+		if t.m.WithholdsValue(p.topic, r, t.m.DecodeValue(p.topic, &p.batch, r)) {
 			hidden = append(hidden, byteRange{r.ValueAt, end})
 		}
 	}

@@ -240,7 +240,9 @@ func (c *Catalog) plan(e *entry, version int16) *Plan {
 	if header := c.headerVersion(m, version); header >= 0 {
 		p.Header = c.HeaderPlan(e.kind, header)
 	}
-	e.plans[version].Store(p)
+	if !e.plans[version].CompareAndSwap(nil, p) {
+		p = e.plans[version].Load() // another goroutine was faster
+	}
 	return p
 }
 

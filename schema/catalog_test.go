@@ -1,7 +1,10 @@
 package schema
 
 import (
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,4 +129,34 @@ func writeLayout(b *strings.Builder, p *Plan, at int32) {
 		writeLayout(b, p, i)
 	}
 	b.WriteByte(')')
+}
+
+// readOracle calls yield with each JSON object of the oracle's files that match a pattern.
+func readOracle[T any](t *testing.T, pattern string, yield func(*T)) {
+	t.Helper()
+	needKafkaMessages(t)
+	files, err := filepath.Glob(filepath.Join(kafkaMessages, "..", "oracle", pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		unzipped, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for decoder := json.NewDecoder(unzipped); ; {
+			var line T
+			if err := decoder.Decode(&line); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			yield(&line)
+		}
+	}
 }

@@ -196,6 +196,9 @@ func (p *parser) message(raw *rawMessage) *Message {
 	if p.err == nil {
 		p.check(m)
 		m.hasConfigs = findConfigs(m, m.Fields)
+		for _, s := range m.CommonStructs {
+			m.hasConfigs = m.hasConfigs || findConfigs(m, s.Fields)
+		}
 	}
 	return m
 }

@@ -24,6 +24,7 @@ const (
 	ThrottleTime
 	MaxWait
 	RebalanceTimeout
+	SessionTimeout
 	LookupKey // what FindCoordinator is asked for: a group or a transactional id
 	SoftwareName
 	SoftwareVersion
@@ -84,8 +85,8 @@ var rolesByName = map[string]Role{
 	"FetchOffset": Offset, "CommittedOffset": Offset, "BaseOffset": Offset, "Offset": Offset,
 	"SessionId": SessionID, "SessionEpoch": SessionEpoch, "ShareSessionEpoch": SessionEpoch,
 	"ThrottleTimeMs":     ThrottleTime,
-	"RebalanceTimeoutMs": RebalanceTimeout,
-	"MaxWaitMs":          MaxWait, "MaxWaitTimeMs": MaxWait,
+	"RebalanceTimeoutMs": RebalanceTimeout, "SessionTimeoutMs": SessionTimeout,
+	"MaxWaitMs": MaxWait, "MaxWaitTimeMs": MaxWait,
 }
 
 // fits keeps a role from a field of the same name and another type, such as partitions that are structures.

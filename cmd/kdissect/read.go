@@ -99,10 +99,13 @@ func (f *readFlags) recordsMode() render.RecordsMode {
 	return render.RecordsSize
 }
 
+// maxWorkers bounds the memory that workers take. One goroutine reads and pairs; more workers than this it cannot keep busy.
+const maxWorkers = 8
+
 // format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
 // it is written by one worker.
 func (f *readFlags) format() render.Format {
-	workers := runtime.GOMAXPROCS(0)
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	if workers == 1 {
 		return f.create(os.Stdout, os.Stderr, true)
 	}
