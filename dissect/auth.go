@@ -25,7 +25,7 @@ type authState struct {
 }
 
 // authRequest takes note of an authentication request, and returns nil for every other one.
-func (c *Connection) authRequest(m *Message) *Auth {
+func (c *conn) authRequest(m *Message) *Auth {
 	a := &c.auth
 	switch {
 	case m.Header.Token:
@@ -40,7 +40,7 @@ func (c *Connection) authRequest(m *Message) *Auth {
 }
 
 // clientStep reads the client's part of an exchange.
-func (c *Connection) clientStep(token []byte) *Auth {
+func (c *conn) clientStep(token []byte) *Auth {
 	a := &c.auth
 	if a.mechanism == "" && startsKerberos(token) {
 		a.mechanism = "GSSAPI"
@@ -56,7 +56,7 @@ func (c *Connection) clientStep(token []byte) *Auth {
 }
 
 // authResponse takes note of the answer to an authentication request, and returns nil for every other answer.
-func (c *Connection) authResponse(m *Message) *Auth {
+func (c *conn) authResponse(m *Message) *Auth {
 	switch {
 	case m.Header.Token:
 		return c.serverStep(m.data[min(4, len(m.data)):])
@@ -71,7 +71,7 @@ func (c *Connection) authResponse(m *Message) *Auth {
 }
 
 // serverStep reads the server's part of an exchange.
-func (c *Connection) serverStep(token []byte) *Auth {
+func (c *conn) serverStep(token []byte) *Auth {
 	a := &c.auth
 	auth := &Auth{Mechanism: a.mechanism, Step: "server-first", User: a.user, Result: "ok"}
 	if a.rounds > 1 {

@@ -7,13 +7,17 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// A Connection is a TCP connection that carries Kafka, or may.
+// A Connection is the two ends of a TCP connection that carries Kafka. It does not change.
 type Connection struct {
 	ID             int // from 1, in the order of the first packets of all TCP connections
 	Client, Server netip.AddrPort
 	ClientName     string // Client as text
 	ServerName     string // Server as text
+}
 
+// A conn is a TCP connection that carries Kafka, or may, and what is remembered of it.
+type conn struct {
+	ends           *Connection // replaced when it turns out which end is the client
 	dissector      *Dissector
 	stream         *reassembly.Connection
 	halves         [2]half // by reassembly.Direction
@@ -48,17 +52,19 @@ const (
 	kafkaRole        // a message has confirmed it
 )
 
-// Kafka tells whether a message was found on the connection.
-func (c *Connection) Kafka() bool { return c.messages > 0 }
+// kafka tells whether a message was found on the connection.
+func (c *conn) kafka() bool { return c.messages > 0 }
 
 // setClient notes which direction carries the requests.
-func (c *Connection) setClient(d reassembly.Direction, r role) {
+func (c *conn) setClient(d reassembly.Direction, r role) {
 	c.clientDir, c.role = d, r
-	c.Client, c.Server = c.stream.Ends[d], c.stream.Ends[d.Other()]
-	c.ClientName, c.ServerName = c.Client.String(), c.Server.String()
+	client, server := c.stream.Ends[d], c.stream.Ends[d.Other()]
+	if c.ends == nil || c.ends.Client != client {
+		c.ends = &Connection{c.stream.ID, client, server, client.String(), server.String()}
+	}
 }
 
-func (c *Connection) kindOf(d reassembly.Direction) schema.Kind {
+func (c *conn) kindOf(d reassembly.Direction) schema.Kind {
 	if d == c.clientDir {
 		return schema.Request
 	}
@@ -66,7 +72,7 @@ func (c *Connection) kindOf(d reassembly.Direction) schema.Kind {
 }
 
 // intern returns the client id as a string without copying the one that came last.
-func (c *Connection) intern(b []byte) string {
+func (c *conn) intern(b []byte) string {
 	if c.clientID != string(b) {
 		c.clientID = string(b)
 	}
@@ -74,19 +80,19 @@ func (c *Connection) intern(b []byte) string {
 }
 
 // tokens tells whether a frame of the client may be a raw SASL token.
-func (c *Connection) tokens() bool { return c.rawTokens || c.tokensPossible }
+func (c *conn) tokens() bool { return c.rawTokens || c.tokensPossible }
 
 // report hands over findings of the connection, or of a message on it that was handed over before.
-func (c *Connection) report(message int64, f ...Finding) {
-	c.dissector.out.Report(&Report{Connection: c, Message: message, Packet: c.dissector.packet, Time: c.dissector.time, Findings: f})
+func (c *conn) report(message int64, f ...Finding) {
+	c.dissector.out.Report(&Report{Connection: c.ends, Message: message, Packet: c.dissector.packet, Time: c.dissector.time, Findings: f})
 }
 
-// OneDirection tells whether only one side of the connection is in the capture.
-func (c *Connection) OneDirection() bool { return !c.stream.Seen[0] || !c.stream.Seen[1] }
+// oneDirection tells whether only one side of the connection is in the capture.
+func (c *conn) oneDirection() bool { return !c.stream.Seen[0] || !c.stream.Seen[1] }
 
 // endReport says what can only be said when the connection has ended.
-func (c *Connection) endReport() {
-	if !c.Kafka() || !c.OneDirection() {
+func (c *conn) endReport() {
+	if !c.kafka() || !c.oneDirection() {
 		return
 	}
 	missing := "server's"

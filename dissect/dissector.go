@@ -130,11 +130,11 @@ func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, pa
 	sc.Consumer = nil
 }
 
-func (d *Dissector) connection(sc *reassembly.Connection) *Connection {
-	if c, ok := sc.Consumer.(*Connection); ok {
+func (d *Dissector) connection(sc *reassembly.Connection) *conn {
+	if c, ok := sc.Consumer.(*conn); ok {
 		return c
 	}
-	c := &Connection{ID: sc.ID, dissector: d, stream: sc}
+	c := &conn{dissector: d, stream: sc}
 	for dir := range c.halves {
 		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), frame: frame{listed: d.needs&NeedPackets != 0}}
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // deliver hands over a frame. data is the frame less the holes, size is its size on the wire.
-func (c *Connection) deliver(h *half, data []byte, holes []hole, size int) {
+func (c *conn) deliver(h *half, data []byte, holes []hole, size int) {
 	if c.kindOf(h.dir) == schema.Request {
 		c.deliverRequest(h, data, holes, size)
 	} else {
@@ -30,7 +30,7 @@ func (c *Connection) deliver(h *half, data []byte, holes []hole, size int) {
 	}
 }
 
-func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int) {
+func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	f := &h.frame
 	if f.request == nil {
 		f.request = c.identify(h, data, size)
@@ -46,7 +46,7 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 	r.number, r.end, r.whole = m.Number, f.end, true
 	c.tokensPossible = c.tokensPossible || r.header.APIKey == keySaslHandshake && r.header.Version == 0 && r.header.Known
 	c.checkOffer(m)
-	m.lookAhead(r)
+	m.lookAhead(c, r)
 	m.Auth = c.authRequest(m)
 	d.Counts.Requests++
 	d.hand(m)
@@ -63,7 +63,7 @@ func (c *Connection) deliverRequest(h *half, data []byte, holes []hole, size int
 }
 
 // identify reads the header of a frame that came whole. It returns nil when the frame is no request.
-func (c *Connection) identify(h *half, data []byte, size int) *request {
+func (c *conn) identify(h *half, data []byte, size int) *request {
 	if c.tokens() {
 		if c.dissector.requestHeader(data) != yes || !plainClientID(data) {
 			r := c.dissector.newRequest()
@@ -89,7 +89,7 @@ func (c *Connection) identify(h *half, data []byte, size int) *request {
 }
 
 // register puts a request whose header is there into the queue of those that wait for an answer.
-func (c *Connection) register(header Header, api *schema.API, f *frame) *request {
+func (c *conn) register(header Header, api *schema.API, f *frame) *request {
 	if c.pending.find(header.CorrelationID) >= 0 {
 		f.findings = append(f.findings, finding(ReusedCorrelationID, Warn, 8,
 			"correlation id %d is that of an earlier request that is not answered yet", header.CorrelationID))
@@ -102,10 +102,10 @@ func (c *Connection) register(header Header, api *schema.API, f *frame) *request
 }
 
 // answerLate hands over the exchange of a request that was answered before it was whole.
-func (c *Connection) answerLate(r *request, m *Message) {
+func (c *conn) answerLate(r *request, m *Message) {
 	d := c.dissector
 	if r.answer != nil {
-		d.exchange = Exchange{Request: m, Response: d.request.restore(r.answer, d.tools), OneWay: c.OneDirection()}
+		d.exchange = Exchange{Request: m, Response: d.request.restore(r.answer, d.tools), OneWay: c.oneDirection()}
 		d.out.Exchange(&d.exchange)
 	}
 	d.release(r)
@@ -115,14 +115,14 @@ func (c *Connection) answerLate(r *request, m *Message) {
 func headless() *request { return &request{detached: true} }
 
 // makeRoom gives up on the oldest request when too many wait.
-func (c *Connection) makeRoom() {
+func (c *conn) makeRoom() {
 	limit := maxPending
-	if c.OneDirection() {
+	if c.oneDirection() {
 		limit = maxPendingOneWay
 	}
 	for len(c.pending.items) >= limit {
 		r := c.pending.take(0)
-		if !c.OneDirection() {
+		if !c.oneDirection() {
 			c.report(r.number, finding(Unanswered, Warn, -1, "given up: more than %d requests wait for answers", limit))
 		}
 		c.answered(r, nil)
@@ -131,7 +131,7 @@ func (c *Connection) makeRoom() {
 
 // match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order, so
 // those before it are passed over for good: their answers were lost where bytes are missing, else somebody does not keep the order.
-func (c *Connection) match(h *half, correlationID int32) {
+func (c *conn) match(h *half, correlationID int32) {
 	at := c.pending.find(correlationID)
 	if at < 0 {
 		return
@@ -151,7 +151,7 @@ func (c *Connection) match(h *half, correlationID int32) {
 	h.frame.request = c.pending.take(at)
 }
 
-func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size int) {
+func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 	f := &h.frame
 	if f.request == nil {
 		c.matchWhole(h, data)
@@ -183,7 +183,7 @@ func (c *Connection) deliverResponse(h *half, data []byte, holes []hole, size in
 }
 
 // matchWhole finds the request of a response that came whole. Raw tokens carry no correlation id: they are answered in order.
-func (c *Connection) matchWhole(h *half, data []byte) {
+func (c *conn) matchWhole(h *half, data []byte) {
 	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
 		h.frame.request = c.pending.take(0)
 		return
@@ -201,14 +201,14 @@ func correlationID(frame []byte) int32 {
 }
 
 // saslHandshake notes that an answered SaslHandshake v0 lets raw tokens follow (KIP-152 ended that with v1).
-func (c *Connection) saslHandshake(r *request, data []byte) {
+func (c *conn) saslHandshake(r *request, data []byte) {
 	if !r.header.Token && r.header.APIKey == keySaslHandshake && r.header.Version == 0 && len(data) >= 10 {
 		c.rawTokens, c.tokensPossible = binary.BigEndian.Uint16(data[8:]) == 0, false
 	}
 }
 
 // timing splits the time from the request to the end of its answer.
-func (c *Connection) timing(r *request, f *frame) Timing {
+func (c *conn) timing(r *request, f *frame) Timing {
 	t := Timing{Latency: f.end - r.end, Transfer: f.end - f.start, Allowed: r.maxWait}
 	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
 	t.Service = t.Latency - t.Queued - t.Transfer
@@ -217,7 +217,7 @@ func (c *Connection) timing(r *request, f *frame) Timing {
 }
 
 // answered hands over an exchange and forgets the request. response is nil where none came.
-func (c *Connection) answered(r *request, response *Message) {
+func (c *conn) answered(r *request, response *Message) {
 	d := c.dissector
 	if !r.whole {
 		r.detached = true // its frame still refers to it
@@ -235,22 +235,22 @@ func (c *Connection) answered(r *request, response *Message) {
 	}
 	if d.needs&NeedExchanges != 0 {
 		m := d.request.restore(&r.snapshot, d.tools)
-		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.OneDirection(), Closed: r.refused}
+		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.oneDirection(), Closed: r.refused}
 		d.out.Exchange(&d.exchange)
 	}
 	d.release(r)
 }
 
 // begin fills in what every message has.
-func (d *Dissector) begin(m *Message, c *Connection, f *frame, data []byte, holes []hole, size int) *Message {
+func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []hole, size int) *Message {
 	d.number++
 	if c.messages++; c.messages == 1 {
 		d.Counts.KafkaConnections++
-		d.servers[c.Server] = true
+		d.servers[c.ends.Server] = true
 	}
 	m.reset(data, holes)
 	m.tools = d.tools
-	m.Head = Head{Number: d.number, Time: f.end, Connection: c, Packets: f.packets, Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
+	m.Head = Head{Number: d.number, Time: f.end, Connection: c.ends, Packets: f.packets, Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
 		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
@@ -270,7 +270,7 @@ func (d *Dissector) hand(m *Message) {
 }
 
 // end is called when nothing more comes on the connection.
-func (c *Connection) end(cause reassembly.EndCause, time int64) {
+func (c *conn) end(cause reassembly.EndCause, time int64) {
 	c.ended = true
 	for i := range c.halves {
 		c.halves[c.clientDir^reassembly.Direction(i)].end()
@@ -284,8 +284,8 @@ func (c *Connection) end(cause reassembly.EndCause, time int64) {
 }
 
 // unanswered says that a request got no answer.
-func (c *Connection) unanswered(r *request, cause reassembly.EndCause, time int64) {
-	if !r.whole || c.OneDirection() {
+func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
+	if !r.whole || c.oneDirection() {
 		return
 	}
 	c.dissector.Counts.Unanswered++

@@ -10,8 +10,8 @@ import (
 
 // foreign names what a connection carries instead of Kafka. Only ports that are known for Kafka are worth a word: a capture
 // is full of other traffic.
-func (c *Connection) foreign(h *half, data []byte) {
-	if c.named || !c.Kafka() && !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
+func (c *conn) foreign(h *half, data []byte) {
+	if c.named || !c.kafka() && !c.dissector.servers[c.ends.Server] && !usualPort(c.ends.Server.Port()) {
 		return
 	}
 	c.named = true

@@ -18,7 +18,7 @@ const maxKeptBuffer = 64 << 10
 
 // A half is one direction of a connection: it cuts the stream into frames. A Kafka frame is an int32 size and as many bytes.
 type half struct {
-	conn  *Connection
+	conn  *conn
 	dir   reassembly.Direction
 	state halfState
 
@@ -302,7 +302,7 @@ func (h *half) gap(g reassembly.Gap) {
 	if g.Cause == reassembly.Snaplen {
 		code = SnaplenCut
 	}
-	if h.conn.stream.Opened || h.conn.Kafka() {
+	if h.conn.stream.Opened || h.conn.kafka() {
 		h.conn.report(0, finding(code, Warn, -1, "%d bytes %s are not in the capture", g.Length, h.whence()))
 	}
 	if h.state == searching {
@@ -335,9 +335,9 @@ func (h *half) miss(n int, code Code) {
 
 func (h *half) whence() string {
 	if h.conn.kindOf(h.dir) == schema.Request {
-		return fmt.Sprintf("from client %s", h.conn.Client)
+		return fmt.Sprintf("from client %s", h.conn.ends.Client)
 	}
-	return fmt.Sprintf("from server %s", h.conn.Server)
+	return fmt.Sprintf("from server %s", h.conn.ends.Server)
 }
 
 // loseStep gives up where frames begin and searches from these bytes on, the first of which is no frame.

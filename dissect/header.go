@@ -11,7 +11,7 @@ const requestHeaderLen = 8
 
 // parseHeader reads the header of a request whose frame has total bytes, out of as many of them as are there. ok is
 // false when the header is not whole yet.
-func (c *Connection) parseHeader(data []byte, total int) (h Header, api *schema.API, ok bool) {
+func (c *conn) parseHeader(data []byte, total int) (h Header, api *schema.API, ok bool) {
 	if len(data) < 4+requestHeaderLen {
 		return h, nil, false
 	}

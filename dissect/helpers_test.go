@@ -278,7 +278,7 @@ type talk struct {
 	conn      *reassembly.Connection
 	offsets   [2]int64
 	packet    int64
-	ended     *Connection // what the dissector knew of the connection that ended last
+	ended     *conn // what the dissector knew of the connection that ended last
 }
 
 func newTalk(needs Needs, opened bool) *talk {
@@ -334,7 +334,7 @@ func (t *talk) fin(dir reassembly.Direction) {
 }
 
 func (t *talk) end(cause reassembly.EndCause) {
-	t.ended, _ = t.conn.Consumer.(*Connection)
+	t.ended, _ = t.conn.Consumer.(*conn)
 	t.dissector.End(t.conn, cause, t.packet, t.now())
 }
 

@@ -230,7 +230,7 @@ func TestSkimmedFramesAreAsHeldOnes(t *testing.T) {
 			for _, n := range cut(len(data)) {
 				k.send(dir, data[:n])
 				data = data[n:]
-				h := &k.conn.Consumer.(*Connection).halves[dir]
+				h := &k.conn.Consumer.(*conn).halves[dir]
 				if held := heldBySkim(h) + cap(h.buffer) + cap(h.window.data); held > limit {
 					t.Fatalf("pieces of %d: %d bytes are held", n, held)
 				}

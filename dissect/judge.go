@@ -74,7 +74,7 @@ func (h *half) decodes(plan *schema.Plan, data []byte, total int, forgiving bool
 // version and a client id as other requests have them.
 func (h *half) isUnknownRequest(data []byte) bool {
 	c := h.conn
-	if len(data) < 4+requestHeaderLen+2 || !c.dissector.servers[c.Server] && !usualPort(c.Server.Port()) {
+	if len(data) < 4+requestHeaderLen+2 || !c.dissector.servers[c.ends.Server] && !usualPort(c.ends.Server.Port()) {
 		return false
 	}
 	size := int(int32(binary.BigEndian.Uint32(data)))

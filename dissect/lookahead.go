@@ -9,7 +9,7 @@ import (
 
 // lookAhead reads out of a request what the dissector itself needs: whether an answer is expected, and how long the broker may take
 // by design.
-func (m *Message) lookAhead(r *request) {
+func (m *Message) lookAhead(c *conn, r *request) {
 	if m.plan == nil {
 		return
 	}
@@ -32,10 +32,10 @@ func (m *Message) lookAhead(r *request) {
 		}
 		if ok {
 			r.maxWait = max(0, wait) * 1e6
-			m.Connection.rebalance = r.maxWait
+			c.rebalance = r.maxWait
 		}
 	case keySyncGroup:
-		r.maxWait = m.Connection.rebalance // the leader's assignment is waited for as long as the members were
+		r.maxWait = c.rebalance // the leader's assignment is waited for as long as the members were
 	}
 }
 

@@ -3,7 +3,7 @@ package dissect
 import "github.com/kdissect/kdissect/schema"
 
 // learnOffer takes the version ranges that the broker offers out of an ApiVersions answer.
-func (c *Connection) learnOffer(m *Message) {
+func (c *conn) learnOffer(m *Message) {
 	if m.Header.APIKey != keyApiVersions || m.Body() == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (m *Message) firstArray() int {
 }
 
 // checkOffer notes a request of a version that the broker did not offer. ApiVersions itself is asked for before the offer is known.
-func (c *Connection) checkOffer(m *Message) {
+func (c *conn) checkOffer(m *Message) {
 	offer, known := c.offered[m.Header.APIKey]
 	if !known || m.Header.APIKey == keyApiVersions || offer.Contains(m.Header.Version) || m.API == nil {
 		return

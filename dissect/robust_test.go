@@ -61,7 +61,7 @@ func TestOneDirectionIsLinear(t *testing.T) {
 			t.Fatalf("2 s for %d requests", i)
 		}
 	}
-	if n := len(k.conn.Consumer.(*Connection).pending.items); n > 10_000 {
+	if n := len(k.conn.Consumer.(*conn).pending.items); n > 10_000 {
 		t.Errorf("%d requests are kept", n)
 	}
 }
@@ -96,7 +96,7 @@ func TestSkimmingBeginsWhereverTheHeaderEnds(t *testing.T) {
 		k.client(framed(int16(1), int16(12), int32(1), text("c"), byte(0), int32(-1), int32(0), int32(0), int32(0), byte(0), int32(0), int32(0), unhex("01 01 01 00")))
 		k.server(frame[:first])
 		k.sendCut(fromServer, frame[first:len(frame)-1], pieces(1460))
-		h := &k.conn.Consumer.(*Connection).halves[fromServer]
+		h := &k.conn.Consumer.(*conn).halves[fromServer]
 		if held := heldBySkim(h) + cap(h.buffer); held > 256<<10 {
 			t.Errorf("first piece %d bytes: %d bytes held", first, held)
 		}

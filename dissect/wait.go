@@ -14,7 +14,7 @@ const (
 // mustWait tells whether the response that begins with these bytes should wait for its request.
 func (h *half) mustWait(data []byte) bool {
 	c := h.conn
-	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || h.atEnd || c.OneDirection() {
+	if h.dir == c.clientDir || len(data) < 8 || c.rawTokens || h.atEnd || c.oneDirection() {
 		return false
 	}
 	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
