@@ -45,6 +45,7 @@ type Report struct {
 	Packet     int64       // the packet that gave rise to it, 0 for none
 	Time       int64       // its capture time, nanoseconds since the Unix epoch
 	Findings   []Finding
+	Told       bool // it has been said on standard error already
 }
 
 // An Output takes what was dissected. What it is handed is valid during the call only.
@@ -60,19 +61,20 @@ type Dissector struct {
 	needs   Needs
 	out     Output
 
-	number   int64
-	tools    *tools
-	topics   *topicNames
-	free     []*request // to be used again
-	spare    *decoder   // of a large frame, to be used again
-	message  Message    // the one that is being handed over
-	request  Message    // the request of the exchange that is being handed over
-	exchange Exchange
-	packet   int64 // the latest one that was heard of, and its time
-	time     int64
-	servers  map[netip.AddrPort]bool // endpoints that are known to be brokers
-	trial    trial
-	Counts   Counts
+	number     int64
+	tools      *tools
+	topics     *topicNames
+	free       []*request // to be used again
+	spare      *decoder   // of a large frame, to be used again
+	message    Message    // the one that is being handed over
+	request    Message    // the request of the exchange that is being handed over
+	exchange   Exchange
+	packet     int64 // the latest one that was heard of, and its time
+	time       int64
+	duplicates bool                    // that packets came twice has been said
+	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
+	trial      trial
+	Counts     Counts
 }
 
 // Counts is what a dissector has seen.
@@ -122,9 +124,8 @@ func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, pac
 
 // End implements reassembly.Handler.
 func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, packet, time int64) {
-	c := d.connection(sc)
 	d.packet, d.time = packet, time
-	if !c.ended {
+	if c, ok := sc.Consumer.(*conn); ok && !c.ended { // one on which nothing came has none
 		c.end(cause, time)
 	}
 	sc.Consumer = nil
@@ -146,9 +147,9 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	return c
 }
 
-// Report hands over a finding about the whole capture, such as damage that the source met.
-func (d *Dissector) Report(f Finding) {
-	d.out.Report(&Report{Findings: []Finding{f}})
+// Report hands over a finding about the whole capture, such as damage that the source met. told says that the user knows of it already.
+func (d *Dissector) Report(f Finding, told bool) {
+	d.out.Report(&Report{Findings: []Finding{f}, Told: told})
 }
 
 // Bounds of what is kept to be used again: a few requests with frames of usual size.

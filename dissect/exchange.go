@@ -300,6 +300,8 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		f = finding(Unanswered, Warn, -1, "%s was not answered, though a later request was", what)
 	case c.halves[c.clientDir.Other()].gapped:
 		f = finding(Unanswered, Info, -1, "the answer to %s may be among the bytes that are not in the capture", what)
+	case cause == reassembly.Evicted:
+		f = finding(Unanswered, Info, -1, "%s was not answered yet when the connection was forgotten, within the memory limit", what)
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
 	case c.serverClosed:

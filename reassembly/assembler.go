@@ -7,16 +7,18 @@ import (
 	"github.com/kdissect/kdissect/pcaps"
 )
 
-// Limits bound the memory held by payload that waits for missing bytes, in bytes. When one
-// is exceeded the missing bytes are given up, with a Gap of cause Limit.
+// Limits bound the memory that an Assembler takes, in bytes. When there is too much payload waiting
+// for missing bytes, these are given up with a Gap of cause Limit. When all is too much,
+// connections are forgotten, with an End of cause Evicted.
 type Limits struct {
-	PerStream int // in one direction of a connection
-	Total     int // in all of them together
+	PerStream int // payload that waits, in one direction of a connection
+	Total     int // payload that waits, in all of them together
+	Memory    int // that, the state of all connections, and the pieces of IP packets
 }
 
 // DefaultLimits are the limits of a new Assembler. A receiver's window, and with it what can wait behind a
-// lost segment, is seldom above 4 MiB.
-var DefaultLimits = Limits{PerStream: 4 << 20, Total: 16 << 20}
+// lost segment, is seldom above 4 MiB. The memory is that of 100,000 connections.
+var DefaultLimits = Limits{PerStream: 4 << 20, Total: 16 << 20, Memory: 32 << 20}
 
 // Stats counts what an Assembler has met.
 type Stats struct {
@@ -26,11 +28,14 @@ type Stats struct {
 	Delivered    int64 // bytes of it handed on; the rest had been seen before, or came after an end
 
 	NotTCP      int64 // skipped: no IP, or another protocol in it
-	Fragments   int64 // skipped: pieces of IP packets other than the first
+	Fragments   int64 // pieces of IP packets
+	Incomplete  int64 // IP packets that lacked pieces; what was there of a TCP segment behind its header was used
 	Malformed   int64 // skipped: a header that contradicts itself or was cut
 	Unsupported int64 // skipped: an unsupported link type
 
 	Connections   int64
+	Twins         int64 // connections that were kept from the Handler for being others behind an address translation
+	Evicted       int64 // connections forgotten to stay within Limits.Memory
 	Late          int64 // packets of connections that had ended
 	Retransmitted int64 // packets with payload that had been seen, in part or in whole
 	BeforeStart   int64 // packets with payload in front of the first byte seen of a stream without SYN
@@ -43,7 +48,12 @@ type Stats struct {
 type Assembler struct {
 	Limits Limits // may be set before the first packet
 
+	// CompareDelivered has a Noter hear of conflicts with bytes that were handed on lately, and not only with those
+	// that wait. It may be set before the first packet, and adds about 6 ns to each.
+	CompareDelivered bool
+
 	handler Handler
+	notes   Noter // the handler, if it is one
 	stats   Stats
 	v4      table[key4]
 	v6      table[key6]
@@ -52,24 +62,37 @@ type Assembler struct {
 	span    [1]Span
 	refused map[pcaps.LinkType]bool // unsupported link types already told
 
+	memory  int     // everything that Limits.Memory is about
 	held    int     // memory of all pending pieces
 	waiting []*half // those that hold pending pieces, in no order
 	cursor  int     // the one of waiting to look at next
 	spare   []*hole // closed holes, to be used again
 	buffers buffers
 
-	dying []*conn // those that an RST was seen of, in that order
+	dying []dying // those that an RST was seen of, in that order
+
+	newcomers [maxNewcomers]*conn // the latest connections, by their number modulo maxNewcomers
+	arrivals  int
+	settled   []*conn // the other live ones, in no order
+	hand      int     // the one of settled to look at next
+
+	datagrams datagrams
+	greetings greetings
+	records   *[maxRecords]record // of segments handed on lately, nil before the first
+	recorded  uint
 }
 
 // New returns an Assembler with DefaultLimits.
 func New(h Handler) *Assembler {
-	return &Assembler{
+	a := &Assembler{
 		Limits:  DefaultLimits,
 		handler: h,
 		v4:      newTable[key4](),
 		v6:      newTable[key6](),
 		refused: make(map[pcaps.LinkType]bool),
 	}
+	a.notes, _ = h.(Noter)
+	return a
 }
 
 // Stats returns what was counted so far.
@@ -88,6 +111,8 @@ func (a *Assembler) Packet(p *pcaps.Packet) error {
 		a.stats.NotTCP++
 	case isFragment:
 		a.stats.Fragments++
+		a.now = origin{p.Number, p.Time}
+		a.piece(&a.seg)
 	case malformed:
 		a.stats.Malformed++
 	case unknownLink:
@@ -103,18 +128,27 @@ func (a *Assembler) Packet(p *pcaps.Packet) error {
 // Close ends all connections in the order of their IDs: what still waits is handed on, with Gaps
 // for what is missing. The Assembler is of no use afterwards.
 func (a *Assembler) Close() {
+	a.closeDatagrams()
 	a.now.packet = 0
-	var rest []*conn
-	for _, c := range a.v4.live {
-		rest = append(rest, c)
+	live := slices.Concat(a.v4.connections(), a.v6.connections())
+	slices.SortFunc(live, func(x, y *conn) int { return cmp.Compare(x.ID, y.ID) })
+	asleep4, asleep6 := a.v4.sleepers(), a.v6.sleepers()
+	for len(live)+len(asleep4)+len(asleep6) > 0 {
+		id4, id6 := nextID(asleep4), nextID(asleep6)
+		switch {
+		case len(live) > 0 && live[0].ID < min(id4, id6):
+			a.end(live[0], EndOfInput)
+			live = live[1:]
+		case id4 < id6:
+			a.endEmbryo(asleep4[0].conn(), EndOfInput)
+			asleep4 = asleep4[1:]
+		default:
+			a.endEmbryo(asleep6[0].conn(), EndOfInput)
+			asleep6 = asleep6[1:]
+		}
 	}
-	for _, c := range a.v6.live {
-		rest = append(rest, c)
-	}
-	slices.SortFunc(rest, func(x, y *conn) int { return cmp.Compare(x.ID, y.ID) })
-	for _, c := range rest {
-		a.end(c, EndOfInput)
-	}
+	forgetAll(a, &a.v4)
+	forgetAll(a, &a.v6)
 }
 
 func (a *Assembler) tcp(s *segment) {
@@ -140,12 +174,18 @@ func (a *Assembler) tcp(s *segment) {
 	if len(a.dying) > 0 {
 		a.endReset()
 	}
+	if a.memory > a.Limits.Memory {
+		a.shrink()
+	}
 }
 
 // assign returns the connection and the direction that s belongs to. The connection is nil when
 // it has ended.
 func assign[K pairKey](a *Assembler, t *table[K], k K, turned bool, s *segment) (*conn, Direction) {
 	c := t.find(k)
+	if c == nil {
+		c = wake(a, t, k)
+	}
 	if c != nil {
 		d := c.direction(turned)
 		if s.flags&flagSYN == 0 || c.halves[d].continues(s.seq) {
@@ -158,13 +198,16 @@ func assign[K pairKey](a *Assembler, t *table[K], k K, turned bool, s *segment) 
 	}
 	a.stats.Connections++
 	c = newConn(int(a.stats.Connections), s, turned)
-	t.add(k, c)
+	_, _, stone := k.sizes()
+	a.memory += t.add(k, c) * stone
+	arrive(a, c, k)
 	return c, c.direction(turned)
 }
 
 // segment takes the next packet of a connection.
 func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 	c.packets++
+	c.last = uint32(a.stats.TCPPackets)
 	c.Seen[d] = true
 	h, peer := &c.halves[d], &c.halves[d.Other()]
 	if s.flags&flagRST != 0 {
@@ -184,6 +227,9 @@ func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 		h.start(seq, s)
 	}
 	h.seen = true
+	if a.notes != nil {
+		a.attend(c, h, seq, s)
+	}
 	if s.length > 0 {
 		a.payload(h, seq, s)
 	}
@@ -202,22 +248,29 @@ func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 // reset takes an RST. The end waits for as long as the capture may have packets in the wrong order: with
 // the RST stand the bytes that it answers.
 func (a *Assembler) reset(c *conn) {
-	if c.rst.packet == 0 {
-		c.rst, c.rstPosition = a.now, a.stats.TCPPackets
-		a.dying = append(a.dying, c)
+	if !c.reset {
+		c.reset = true
+		a.dying = append(a.dying, dying{c, a.now, a.stats.TCPPackets})
 	}
+}
+
+// A dying connection is one that an RST was seen of.
+type dying struct {
+	*conn
+	rst      origin // the first one
+	position int64  // how many TCP packets of the capture there were then
 }
 
 // endReset ends the connections whose RST is long enough ago.
 func (a *Assembler) endReset() {
 	n := 0
 	for ; n < len(a.dying); n++ {
-		c := a.dying[n]
-		if a.stats.TCPPackets-c.rstPosition < settlePackets && a.now.time-c.rst.time < settleTime {
+		c := &a.dying[n]
+		if !c.ended && a.stats.TCPPackets-c.position < settlePackets && a.now.time-c.rst.time < settleTime {
 			break
 		}
 		if !c.ended {
-			a.end(c, Reset)
+			a.end(c.conn, Reset)
 		}
 	}
 	a.dying = slices.Delete(a.dying, 0, n)
@@ -231,23 +284,31 @@ func (a *Assembler) endIfClosed(c *conn) {
 
 // end hands on what c still holds and replaces it by its tombstone.
 func (a *Assembler) end(c *conn, cause EndCause) {
-	a.flush(&c.halves[FromA])
-	a.flush(&c.halves[FromB])
+	missing := NotCaptured
+	if cause == Evicted {
+		missing = Limit
+	}
+	a.flush(&c.halves[FromA], missing)
+	a.flush(&c.halves[FromB], missing)
 	at := a.now
 	switch {
 	case c.closed():
 		cause = Closed // whatever brought out the last FIN
-	case c.rst.packet != 0:
-		cause, at = Reset, c.rst
+	case c.reset:
+		i := slices.IndexFunc(a.dying, func(d dying) bool { return d.conn == c })
+		cause, at = Reset, a.dying[i].rst
+	}
+	if a.notes != nil {
+		a.tellRepeats(c, fewRepeats)
 	}
 	c.ended = true
 	a.handler.End(&c.Connection, cause, at.packet, at.time)
 	x, y := endpointOf(c.Ends[0]), endpointOf(c.Ends[1])
 	if c.v6 {
 		k, _ := key6Of(x, y)
-		a.v6.bury(k, c.tombstone())
+		depart(a, &a.v6, k, c, cause)
 	} else {
 		k, _ := key4Of(x, y)
-		a.v4.bury(k, c.tombstone())
+		depart(a, &a.v4, k, c, cause)
 	}
 }

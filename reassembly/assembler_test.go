@@ -16,6 +16,7 @@ const handshake = `
 var scripts = []struct {
 	name   string
 	limits Limits
+	notes  bool // the Handler is a Noter
 	lines  string
 	want   string
 }{
@@ -500,7 +501,7 @@ var scripts = []struct {
 	},
 	{
 		name:   "limit of a stream",
-		limits: Limits{PerStream: 3 * pieceOverhead, Total: 1 << 20},
+		limits: Limits{PerStream: 3 * pieceOverhead, Total: 1 << 20, Memory: 1 << 30},
 		lines: handshake + `
 			A 104 def ack 501
 			A 110 jkl ack 501
@@ -517,7 +518,7 @@ var scripts = []struct {
 	},
 	{
 		name:   "limit of all streams",
-		limits: Limits{PerStream: 1 << 20, Total: 2*pieceOverhead + 40},
+		limits: Limits{PerStream: 1 << 20, Total: 2*pieceOverhead + 40, Memory: 1 << 30},
 		lines: handshake + `
 			A 104 def ack 501
 			B 504 def ack 101
@@ -542,6 +543,189 @@ var scripts = []struct {
 			A 3000000006 ghi #6
 			end end-of-input #0`,
 	},
+	// RFC 9293, section by section.
+	{
+		name: "zero-window probes carry a byte that is new, which the receiver does not take (3.8.6.1)",
+		lines: handshake + `
+			A 101 abc ack 501
+			B 501 ack 104
+			A 104 d ack 501
+			B 501 ack 104
+			A 104 d ack 501
+			B 501 ack 104
+			A 104 defghi ack 501
+			B 501 ack 110`,
+		want: `A 0 abc #4
+			A 3 d #6
+			A 4 efghi #10
+			end end-of-input #0`,
+	},
+	{
+		name:  "a keep-alive byte stands in front of the window and is rubbish (3.8.4)",
+		notes: true,
+		lines: handshake + `
+			A 101 abc ack 501
+			A 103 X ack 501
+			B 501 ack 104
+			A 103 X ack 501
+			A 104 def ack 501`,
+		want: `A 0 abc #4
+			A 3 def #8
+			end end-of-input #0`,
+	},
+	{
+		name: "the bytes of an RST are no part of the stream (3.5.3, RFC 1122 4.2.2.12)",
+		lines: handshake + `
+			A 101 abc ack 501
+			B 501 Because rst ack 104
+			wait 1s
+			A 104 def ack 501`,
+		want: `A 0 abc #4
+			A 3 def #6
+			end reset #5`,
+	},
+	{
+		name: "simultaneous open (3.5, figure 7)",
+		lines: `
+			A syn 100
+			B syn 500
+			A syn 100 ack 501
+			B syn 500 ack 101
+			B 501 xyz ack 101
+			A 101 abc ack 504
+			A 104 fin ack 504
+			B 504 fin ack 105`,
+		want: `B 0 xyz #5
+			A 0 abc #6
+			A fin #7
+			B fin #8
+			end closed #8`,
+	},
+	{
+		name: "the SYN again, without the data that it had (RFC 7413, 4.2.1)",
+		lines: `
+			A syn 100 abc
+			A syn 100
+			B syn 500 ack 101
+			A 101 abcdef ack 501`,
+		want: `A 0 abc #1
+			A 3 def #4
+			end end-of-input #0`,
+	},
+	{
+		name: "SYN and FIN and data in one segment (3.10.7.4: text and FIN are processed behind the SYN)",
+		lines: `
+			A syn 100 abc fin
+			B syn 500 ack 105
+			B 501 fin ack 105`,
+		want: `A 0 abc #1
+			A fin #1
+			B fin #3
+			end closed #3`,
+	},
+	{
+		name: "the SYN behind data and FIN that it opened",
+		lines: `
+			B syn 500 ack 101
+			A 101 abc ack 501
+			A 104 fin ack 501
+			A syn 100
+			B 501 fin ack 105`,
+		want: `A 0 abc #2
+			A fin #3
+			B fin #5
+			end closed #5`,
+	},
+	{
+		name: "FIN with data, both before what is missing",
+		lines: handshake + `
+			A 104 def fin ack 501
+			A 104 def fin ack 501
+			A 101 abc ack 501
+			B 501 fin ack 108`,
+		want: `A 0 abc #6
+			A 3 def #4
+			A fin #4
+			B fin #7
+			end closed #7`,
+	},
+	{
+		name: "both close at the same time (3.6, figure 13)",
+		lines: handshake + `
+			A 101 fin ack 501
+			B 501 fin ack 101
+			A 102 ack 502
+			B 502 ack 102`,
+		want: `A fin #4
+			B fin #5
+			end closed #5`,
+	},
+	{
+		name: "half-closed: one side goes on (3.6, case 1)",
+		lines: handshake + `
+			A 101 abc fin ack 501
+			B 501 def ack 105
+			B 504 ghi ack 105
+			B 507 fin ack 105`,
+		want: `A 0 abc #4
+			A fin #4
+			B 0 def #5
+			B 3 ghi #6
+			B fin #7
+			end closed #7`,
+	},
+	{
+		name:  "conflicts: with the segment before, and with what waits",
+		notes: true,
+		lines: handshake + `
+			A 101 abcdef ack 501
+			A 101 abXdef ack 501
+			A 110 jklmno ack 501
+			A 108 hijXlXn ack 501
+			A 107 gXijkYm ack 501`,
+		want: `A 0 abcdef #4
+			A 0 conflict 6 #5/#4
+			A 10 conflict 3 #7/#6
+			A 7 conflict 1 #8/#7
+			A 11 conflict 1 #8/#6
+			A 6 g #8
+			A 7 hi #7
+			A 9 jklmno #6
+			end end-of-input #0`,
+	},
+	{
+		name:  "every packet twice is told once",
+		notes: true,
+		lines: handshake + `
+			A 101 abc ack 501
+			A 101 abc ack 501
+			B 501 def ack 104
+			B 501 def ack 104
+			A 104 fin ack 504
+			A 104 fin ack 504
+			B 504 fin ack 105
+			B 504 fin ack 105`,
+		want: `A 0 abc #4
+			B 0 def #6
+			A fin #8
+			B fin #10
+			A 0 duplicates 0 #10/#0
+			end closed #10`,
+	},
+	{
+		name:  "what comes again after the time of a retransmission is none",
+		notes: true,
+		lines: handshake + `
+			A 101 abc ack 501
+			wait 200ms
+			A 101 abc ack 501
+			B 501 def ack 104
+			wait 200ms
+			B 501 def ack 104`,
+		want: `A 0 abc #4
+			B 0 def #6
+			end end-of-input #0`,
+	},
 }
 
 func TestScripts(t *testing.T) {
@@ -551,7 +735,7 @@ func TestScripts(t *testing.T) {
 			if limits == (Limits{}) {
 				limits = DefaultLimits
 			}
-			got, _ := play(t, limits, tt.lines)
+			got, _ := play(t, limits, tt.notes, tt.lines)
 			var want []string
 			for line := range strings.Lines(tt.want) {
 				want = append(want, strings.TrimSpace(line))

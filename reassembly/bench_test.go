@@ -2,6 +2,7 @@ package reassembly
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -153,6 +154,51 @@ func BenchmarkAssembler(b *testing.B) {
 				b.Fatalf("%+v", s)
 			}
 		})
+	}
+}
+
+// noting is a Handler that is a Noter, too.
+type noting struct{ nothing }
+
+func (*noting) Note(*Connection, Direction, Note) {}
+
+func BenchmarkAssemblerWithNotes(b *testing.B) {
+	for n := range 2 * len(loads) {
+		l, compare := loads[n/2], n%2 == 1
+		b.Run(fmt.Sprintf("%s, compare %v", l.name, compare), func(b *testing.B) {
+			packets := l.packets()
+			a := New(&noting{})
+			a.CompareDelivered = compare
+			l.run(b, packets, func(packets []pcaps.Packet) {
+				for i := range packets {
+					a.Packet(&packets[i])
+				}
+			})
+		})
+	}
+}
+
+// Every segment in two fragments.
+func BenchmarkFragments(b *testing.B) {
+	var packets []pcaps.Packet
+	a := New(&nothing{})
+	const size = 1448
+	segment := sent{flags: flagACK, data: string(make([]byte, size))}.packet(0, 0).Data
+	for n := range 512 {
+		for _, data := range fragments(segment, uint32(n), ipFragment{0, 1024, 0}, ipFragment{1024, 20 + size, 0}) {
+			packets = append(packets, pcaps.Packet{Number: int64(len(packets)), Data: data, WireLen: uint32(len(data)), Link: pcaps.LinkTypeRaw})
+		}
+	}
+	b.ReportAllocs()
+	seq := uint32(0)
+	for n := 0; n < b.N; n++ {
+		p := &packets[n%len(packets)]
+		p.Time = int64(n) * 1e6
+		if n%2 == 0 {
+			binary.BigEndian.PutUint32(p.Data[24:], seq)
+			seq += size
+		}
+		a.Packet(p)
 	}
 }
 

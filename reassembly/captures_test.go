@@ -221,6 +221,42 @@ func TestLossyCaptures(t *testing.T) {
 	}
 }
 
+// noted keeps the notes.
+type noted struct {
+	nothing
+	notes []Note
+}
+
+func (w *noted) Note(_ *Connection, _ Direction, n Note) { w.notes = append(w.notes, n) }
+
+// Nothing is odd about the captures but that some have packets twice; and those have them on every connection that says much.
+func TestNotesOfCaptures(t *testing.T) {
+	cases, _ := filepath.Glob(filepath.Join(captureDir, "../../cases/*.pcap"))
+	for _, path := range append(captures(t), cases...) {
+		name := filepath.Base(path)
+		if strings.HasPrefix(name, "cut-") || name == "empty-file.pcap" {
+			continue // damaged files
+		}
+		w := &noted{}
+		a := New(w)
+		a.CompareDelivered = true
+		for _, p := range readCapture(t, path) {
+			a.Packet(&p)
+		}
+		a.Close()
+		stats := a.Stats()
+		repeats := strings.Contains(name, "duplicate") || strings.Contains(name, "twice") || strings.Contains(name, "sll-any")
+		for _, n := range w.notes {
+			if n.Kind != DuplicatePackets || !repeats {
+				t.Errorf("%s: %+v", name, n)
+			}
+		}
+		if strings.Contains(name, "duplicate") && int64(len(w.notes)) < stats.Connections/2 {
+			t.Errorf("%s: %d notes of %d connections", name, len(w.notes), stats.Connections)
+		}
+	}
+}
+
 // dropped returns how many bytes of payload were not handed on.
 func (s Stats) dropped() int64 { return s.PayloadBytes - s.Delivered }
 

@@ -6,11 +6,17 @@ type conn struct {
 	halves  [2]half // indexed by Direction
 	v6      bool    // which table it is in
 	turned  bool    // Ends[0] is the greater endpoint, so it is second in the key
-	packets uint32  // seen so far, to measure the distance between two
 	ended   bool    // End was called
-
-	rst         origin // of the first RST, zero before that
-	rstPosition int64  // how many TCP packets of the capture there were then
+	reset   bool    // an RST was seen
+	muted   bool    // the twin of another: nothing but its end is handed on
+	greeted bool    // Assembler.greetings waits for its first payload
+	doubled bool    // it was told that packets come twice
+	packets uint32  // seen so far, to measure the distance between two
+	repeats uint32  // of the packets with payload, those that were captured twice
+	loaded  uint32  // packets with payload
+	fresh   uint32  // when bytes of it were handed on last, see freshUnit
+	last    uint32  // Stats.TCPPackets, modulo 2^32, when the latest one came
+	slot    int32   // index in Assembler.settled, -1 when not there
 }
 
 // newConn begins the connection that s is the first packet of.
@@ -20,13 +26,17 @@ func newConn(id int, s *segment, turned bool) *conn {
 		src, dst = dst, src // the answer to the packet that opened the connection
 		turned = !turned
 	}
-	c := &conn{v6: s.v6, turned: turned}
+	c := &conn{v6: s.v6, turned: turned, slot: -1}
 	c.ID = id
-	c.Ends[0], c.Ends[1] = src.addrPort(s.v6), dst.addrPort(s.v6)
+	c.connect(src, dst)
+	return c
+}
+
+func (c *conn) connect(src, dst endpoint) {
+	c.Ends[0], c.Ends[1] = src.addrPort(c.v6), dst.addrPort(c.v6)
 	for d := range c.halves {
 		c.halves[d].conn, c.halves[d].dir = c, Direction(d)
 	}
-	return c
 }
 
 // direction returns the direction of a packet of c whose source is the greater endpoint, or is not.
@@ -75,7 +85,9 @@ func index(turned bool) int {
 // A pairKey names a pair of endpoints.
 type pairKey interface {
 	comparable
-	slot() uint8 // for a small cache
+	slot() uint8                          // for a small cache
+	ends() (x, y endpoint)                // the lesser first
+	sizes() (conn, embryo, tombstone int) // memory that one of each takes with its place in a table
 }
 
 // A table finds connections by the key of their endpoints.
@@ -90,13 +102,18 @@ type table[K pairKey] struct {
 
 	// Connections that have ended, in two generations. When the younger one is full it takes the place of the older.
 	ended, endedBefore map[K]tombstone
+
+	// Connections that have said nothing so far, in two generations likewise. Places count even
+	// when their connection has been woken: a map does not shrink.
+	asleep, asleepBefore map[K]embryo
+	places, placesBefore int
 }
 
 // maxEnded bounds the tombstones of one generation. Late packets follow within seconds.
 const maxEnded = 1 << 15
 
 func newTable[K pairKey]() table[K] {
-	return table[K]{live: make(map[K]*conn), ended: make(map[K]tombstone)}
+	return table[K]{live: make(map[K]*conn), ended: make(map[K]tombstone), asleep: make(map[K]embryo)}
 }
 
 // find returns the live connection of a key, or nil.
@@ -112,22 +129,34 @@ func (t *table[K]) find(k K) *conn {
 	return c
 }
 
-func (t *table[K]) add(k K, c *conn) {
+// add takes a new connection. It returns by how much there are more tombstones then.
+func (t *table[K]) add(k K, c *conn) (stones int) {
+	before := t.stones()
 	t.live[k] = c
 	delete(t.ended, k)
 	delete(t.endedBefore, k)
+	return t.stones() - before
 }
 
-// bury replaces a live connection by its tombstone.
-func (t *table[K]) bury(k K, stone tombstone) {
+func (t *table[K]) stones() int { return len(t.ended) + len(t.endedBefore) }
+
+// remove forgets a live connection.
+func (t *table[K]) remove(k K) {
 	delete(t.live, k)
 	if r := &t.recent[k.slot()]; r.key == k {
 		r.conn = nil
 	}
+}
+
+// bury replaces a live connection by its tombstone. It returns by how much there are more of them then.
+func (t *table[K]) bury(k K, stone tombstone) (stones int) {
+	before := t.stones()
+	t.remove(k)
 	if len(t.ended) >= maxEnded {
 		t.ended, t.endedBefore = make(map[K]tombstone), t.ended
 	}
 	t.ended[k] = stone
+	return t.stones() - before
 }
 
 // late says whether s belongs to a connection that has ended.

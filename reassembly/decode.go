@@ -15,8 +15,10 @@ type segment struct {
 	seq, ack uint32 // as on the wire
 	payload  []byte // the captured part
 	length   int    // bytes of payload on the wire, at least len(payload)
+	leads    bool   // it is a part of a segment, the rest of which may have been captured earlier or later
 
-	tunnels int // tunnel headers passed on the way to the segment
+	tunnels  int      // tunnel headers passed on the way to the segment
+	fragment fragment // what decode stopped at when it returned isFragment
 }
 
 // TCP flags (RFC 9293, section 3.1).
@@ -58,7 +60,7 @@ type verdict uint8
 const (
 	isTCP       verdict = iota
 	notTCP              // something else
-	isFragment          // a piece of an IP packet other than its first
+	isFragment          // a piece of an IP packet, so what follows its header may be anywhere
 	malformed           // a header that contradicts itself, or that was not captured whole
 	unknownLink         // a link type that decode does not know
 )
@@ -209,14 +211,21 @@ func (s *segment) ipv4(data []byte, wire int) verdict {
 	if header < 20 || total < header || len(data) < header {
 		return malformed
 	}
-	const offsetMask = 0x1fff
-	if binary.BigEndian.Uint16(data[6:])&offsetMask != 0 {
-		return isFragment
-	}
 	s.v6 = false
 	s.src.setIPv4(binary.BigEndian.Uint32(data[12:]))
 	s.dst.setIPv4(binary.BigEndian.Uint32(data[16:]))
-	return s.transport(data[9], data[header:min(len(data), total)], total-header)
+	body := data[header:min(len(data), total)]
+	const moreFragments, offsetMask = 0x2000, 0x1fff
+	if place := binary.BigEndian.Uint16(data[6:]); place&(moreFragments|offsetMask) != 0 {
+		s.fragment = fragment{
+			datagramKey: keyOf(s, uint32(binary.BigEndian.Uint16(data[4:])), data[9]),
+			next:        data[9],
+			piece:       piece{int64(place&offsetMask) * 8, body, int64(total - header - len(body)), origin{}},
+			more:        place&moreFragments != 0,
+		}
+		return isFragment
+	}
+	return s.transport(data[9], body, total-header)
 }
 
 // ipv6 reads an IPv6 header and its extension headers (RFC 8200). A payload length of zero
@@ -233,8 +242,11 @@ func (s *segment) ipv6(data []byte, wire int) verdict {
 	s.v6 = true
 	s.src.setIPv6(data[8:24])
 	s.dst.setIPv6(data[24:40])
-	data = data[40:min(len(data), 40+length)]
+	return s.extensions(next, data[40:min(len(data), 40+length)], length)
+}
 
+// extensions passes over the extension headers of IPv6.
+func (s *segment) extensions(next byte, data []byte, length int) verdict {
 	// Every turn leaves at least 8 bytes behind, so the data bound the loop.
 	for {
 		size := 8
@@ -248,7 +260,15 @@ func (s *segment) ipv6(data []byte, wire int) verdict {
 				size = (int(data[1]) + 2) * 4
 			}
 		case protoFragment:
-			if len(data) >= 8 && binary.BigEndian.Uint16(data[2:])>>3 != 0 {
+			const more, reserved = 1, 6
+			if len(data) >= 8 && binary.BigEndian.Uint16(data[2:])&^reserved != 0 {
+				place := binary.BigEndian.Uint16(data[2:])
+				s.fragment = fragment{
+					datagramKey: keyOf(s, binary.BigEndian.Uint32(data[4:]), 0),
+					next:        data[0],
+					piece:       piece{int64(place &^ 7), data[8:], int64(length - len(data)), origin{}},
+					more:        place&more != 0,
+				}
 				return isFragment
 			}
 		default:

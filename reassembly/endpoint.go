@@ -50,6 +50,15 @@ type key4 struct{ a, b uint64 } // the low 48 bits of the address, the port belo
 // A key6 does the same for IPv6.
 type key6 struct{ a, b endpoint }
 
+func (k key4) ends() (x, y endpoint) {
+	x.setIPv4(uint32(k.a >> 16))
+	y.setIPv4(uint32(k.b >> 16))
+	x.port, y.port = uint16(k.a), uint16(k.b)
+	return x, y
+}
+
+func (k key6) ends() (x, y endpoint) { return k.a, k.b }
+
 func (k key4) slot() uint8 { return mix(k.a ^ k.b) }
 
 func (k key6) slot() uint8 { return mix(k.a.lo ^ k.b.lo ^ uint64(k.a.port)<<16 ^ uint64(k.b.port)) }

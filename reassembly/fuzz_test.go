@@ -18,7 +18,8 @@ func FuzzStream(f *testing.F) {
 		}
 		z := &streamFuzz{t: t, w: newWitness(t), models: [2]model{{}, {}}, isn: [2]uint32{1<<32 - 300, 7}}
 		z.a = New(z.w)
-		z.a.Limits = Limits{PerStream: pieceOverhead * int(script[0]), Total: pieceOverhead * 2 * int(script[0])}
+		z.a.CompareDelivered = true
+		z.a.Limits = Limits{PerStream: pieceOverhead * int(script[0]), Total: pieceOverhead * 2 * int(script[0]), Memory: 1 << 30}
 		z.send(sent{from: FromA, seq: z.isn[FromA], flags: flagSYN})
 		z.send(sent{from: FromB, seq: z.isn[FromB], flags: flagSYN | flagACK, ack: z.isn[FromA] + 1})
 		for ops := script[1:]; len(ops) >= 5 && len(z.w.ended) == 0; ops = ops[5:] {
@@ -92,6 +93,7 @@ func (z *streamFuzz) finish() {
 	for c, streams := range z.w.streams {
 		for d := range streams {
 			z.models[d].check(z.t, directionNames[d], &streams[d])
+			z.models[d].checkNotes(z.t, Direction(d), z.w.notes)
 		}
 		if c.ID != 1 {
 			z.t.Fatalf("connection %d", c.ID)
@@ -101,14 +103,14 @@ func (z *streamFuzz) finish() {
 
 // FuzzAssembler sends segments with any numbers and flags between three pairs of endpoints.
 // A byte of payload tells its index in its packet; so whatever is handed on, packet and offset
-// have to agree on one start of the stream.
+// have to agree on one start of the stream. In between connections settle, or memory gets short.
 func FuzzAssembler(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 101, 0, 0, 0, 0, 20, 1})
 	f.Add([]byte{18, 0, 0, 0, 100, 255, 255, 255, 255, 9, 9, 17, 255, 255, 255, 250, 0, 0, 0, 0, 20, 1, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		p := &provenance{witness: newWitness(t), sent: map[int64]sent{}, base: map[*stream]uint32{}}
 		a := New(p)
-		a.Limits = Limits{PerStream: 2000, Total: 5000}
+		a.Limits = Limits{PerStream: 2000, Total: 5000, Memory: 1 << 30}
 		var number, time int64
 		for ; len(script) >= 11; script = script[11:] {
 			number++
@@ -118,6 +120,13 @@ func FuzzAssembler(f *testing.F) {
 			packet := s.packet(number, time)
 			packet.Data[15] += script[0] >> 6 // one of several addresses
 			packet.Data[19] += script[0] >> 6
+			if script[10]&15 == 1 {
+				age(a)
+			}
+			a.Limits.Memory = 1 << 30
+			if script[10]&15 == 2 {
+				a.Limits.Memory = int(script[9]) * 16
+			}
 			if err := a.Packet(packet); err != nil {
 				t.Fatal(err)
 			}
@@ -171,6 +180,107 @@ func (p *provenance) Chunk(c *Connection, d Direction, k Chunk) {
 		p.t.Fatalf("connection %d: stream begins at %d, but packet %d says %d", c.ID, known, k.Spans[0].Packet, base)
 	}
 	p.base[st] = base
+}
+
+// FuzzFragments cuts the IP packets of three segments that follow each other into pieces of any kind, in any
+// order, and compares what comes of them with a model of bytes: the first piece that has a byte counts, and a
+// segment counts when its header is there.
+func FuzzFragments(f *testing.F) {
+	f.Add(false, []byte{0, 0, 5, 0, 0, 5, 9, 0, 1, 0, 9, 0, 1, 9, 3, 0})
+	f.Add(true, []byte{0, 3, 9, 1, 0, 0, 2, 0, 0, 2, 1, 0, 2, 0, 1, 0, 2, 1, 9, 0, 2, 1, 9, 0})
+	f.Fuzz(func(t *testing.T, v6 bool, script []byte) {
+		z := &fragmentFuzz{t: t, w: newWitness(t)}
+		z.a = New(z.w)
+		z.setUp(v6)
+		for ; len(script) >= 4; script = script[4:] {
+			z.step([4]byte(script))
+		}
+		z.finish()
+	})
+}
+
+type fragmentFuzz struct {
+	t       *testing.T
+	a       *Assembler
+	w       *witness
+	packets [3][]byte  // whole
+	headers int        // of IP
+	first   [3][]int64 // by byte behind the IP header: the packet that brought it first, its negative where that was cut
+}
+
+const fragmentFuzzData = 60
+
+func (z *fragmentFuzz) setUp(v6 bool) {
+	z.headers = 20
+	for n := range z.packets {
+		data := make([]byte, fragmentFuzzData)
+		for i := range data {
+			data[i] = byte(n*fragmentFuzzData + i)
+		}
+		z.packets[n] = sent{seq: 1<<32 - 70 + uint32(n*len(data)), flags: flagACK, data: string(data)}.packet(0, 0).Data
+		z.first[n] = make([]int64, len(z.packets[n])-20)
+	}
+	syn := sent{seq: 1<<32 - 71, flags: flagSYN}.packet(0, 0).Data
+	if v6 {
+		z.headers = 40
+		syn = asIPv6(syn)
+		for n := range z.packets {
+			z.packets[n] = asIPv6(z.packets[n])
+		}
+	}
+	feed(z.t, z.a, syn)
+}
+
+// step sends one fragment: of which packet, from where, how much, what is cut off.
+func (z *fragmentFuzz) step(op [4]byte) {
+	n := int(op[0]) % len(z.packets)
+	whole := len(z.packets[n]) - z.headers
+	part := ipFragment{from: int(op[1]) % 10 * 8}
+	part.to = min(part.from+8+int(op[2])%10*8, whole)
+	part.cut = int(op[3]) % 16 % (part.to - part.from + 1)
+	if part.from == 0 && part.to == whole {
+		return
+	}
+	number := z.a.Stats().Packets + 1
+	for at := part.from; at < part.to; at++ {
+		switch {
+		case z.first[n][at] != 0:
+		case at < part.to-part.cut:
+			z.first[n][at] = number
+		default:
+			z.first[n][at] = -number
+		}
+	}
+	feed(z.t, z.a, fragments(z.packets[n], uint32(n), part)...)
+}
+
+func (z *fragmentFuzz) finish() {
+	z.a.Close()
+	checkEmpty(z.t, z.a)
+	for _, streams := range z.w.streams {
+		s := &streams[FromA]
+		for n := range z.packets {
+			z.check(n, s)
+		}
+	}
+}
+
+func (z *fragmentFuzz) check(n int, s *stream) {
+	const header = 20
+	known := true
+	for _, number := range z.first[n][:header] {
+		known = known && number > 0
+	}
+	for i, number := range z.first[n][header:] {
+		at := int64(n*fragmentFuzzData + i)
+		got, there := s.bytes[at]
+		if there != (known && number > 0) {
+			z.t.Fatalf("byte %d of segment %d: there %v, header known %v, first %d", i, n, there, known, number)
+		}
+		if there && (got.value != byte(at) || got.packet != number) {
+			z.t.Fatalf("byte %d of segment %d: %v, want packet %d", i, n, got, number)
+		}
+	}
 }
 
 // FuzzDecode reads any bytes as any link type. What comes out has to lie inside the packet.

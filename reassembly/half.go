@@ -9,14 +9,12 @@ type half struct {
 	seen    bool // a packet of this direction was captured
 	pinned  bool // base is final
 	synSeen bool // isn is known from a SYN
-	finSeen bool // fin is known
+	finSeen bool // the FIN was captured, so fin is known
 	ended   bool // the FIN was handed on
 
 	isn  uint32 // initial sequence number
 	base uint32 // sequence number of stream offset 0; a first guess until it is pinned
 	next int64  // stream offset of the next byte to hand over
-	fin  int64  // stream offset at which the FIN ends the stream
-	from origin // of the FIN
 
 	hole *hole // what the stream waits for, nil while nothing is missing
 }
@@ -69,7 +67,7 @@ func (h *half) pin(seq uint32) { h.base, h.pinned = seq, true }
 // bytes is but a guess: a keep-alive probe stands one in front of the stream.
 func (h *half) start(seq uint32, s *segment) {
 	switch {
-	case s.length > 0 || s.flags&flagFIN != 0:
+	case s.length > 0 || s.leads || s.flags&flagFIN != 0:
 		h.pin(seq)
 	case !h.seen:
 		h.base = seq
@@ -82,6 +80,14 @@ func (h *half) answersSYN(s *segment) bool {
 	return s.flags&flagSYN != 0 || h.synSeen && s.seq == h.isn+1
 }
 
+// fin returns the stream offset at which a FIN that was seen ends the stream.
+func (h *half) fin() int64 {
+	if h.ended {
+		return h.next
+	}
+	return h.hole.fin
+}
+
 // missing returns the stream offset up to which bytes are missing from h, if anything is
 // known to follow them.
 func (h *half) missing() (end int64, known bool) {
@@ -89,7 +95,7 @@ func (h *half) missing() (end int64, known bool) {
 	case len(o.pending) > 0:
 		return o.pending[0].off, true
 	case h.finSeen:
-		return h.fin, true
+		return o.fin, true
 	}
 	return 0, false
 }

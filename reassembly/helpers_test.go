@@ -41,7 +41,7 @@ func (s sent) packet(number, time int64) *pcaps.Packet {
 var (
 	directionNames = [...]string{"A", "B"}
 	gapNames       = [...]string{"not-captured", "snaplen", "limit"}
-	endNames       = [...]string{"end-of-input", "closed", "reset", "replaced", "expired"}
+	endNames       = [...]string{"end-of-input", "closed", "reset", "replaced", "expired", "evicted"}
 )
 
 // A recorder writes down what it is told, a line an event. A connection other than the first has its ID in front.
@@ -71,6 +71,19 @@ func (r *recorder) Fin(c *Connection, d Direction, packet, time int64) {
 
 func (r *recorder) End(c *Connection, cause EndCause, packet, time int64) {
 	r.note(c, "end %s #%d", endNames[cause], packet)
+}
+
+// A notingRecorder writes down notes, too.
+type notingRecorder struct{ recorder }
+
+var noteNames = [...]string{"conflict", "duplicates", "twin"}
+
+func (r *notingRecorder) Note(c *Connection, d Direction, n Note) {
+	line := fmt.Sprintf("%s %d %s %d #%d/#%d", directionNames[d], n.Offset, noteNames[n.Kind], n.Length, n.Packet, n.First)
+	if n.Twin != nil {
+		line += fmt.Sprintf(" of %d", n.Twin.ID)
+	}
+	r.note(c, "%s", line)
 }
 
 // A script is a capture of one pair of endpoints, a packet a line, numbered from 1, a
@@ -166,10 +179,14 @@ func (p *script) send(s sent) {
 }
 
 // play runs a script to its end and returns the events.
-func play(t *testing.T, limits Limits, lines string) ([]string, Stats) {
+func play(t *testing.T, limits Limits, notes bool, lines string) ([]string, Stats) {
 	t.Helper()
-	r := &recorder{}
-	a := New(r)
+	r := &notingRecorder{}
+	a := New(&r.recorder)
+	if notes {
+		a = New(r)
+		a.CompareDelivered = true
+	}
 	a.Limits = limits
 	p := &script{t: t, assembler: a}
 	p.run(lines)
@@ -178,10 +195,29 @@ func play(t *testing.T, limits Limits, lines string) ([]string, Stats) {
 	return r.events, a.Stats()
 }
 
+// age settles all newcomers, as many more connections would.
+func age(a *Assembler) {
+	for i, c := range a.newcomers {
+		a.newcomers[i] = nil
+		if c != nil && !c.ended {
+			a.settle(c)
+		}
+	}
+}
+
 // checkEmpty checks that a closed assembler has given back all it held.
 func checkEmpty(t *testing.T, a *Assembler) {
 	t.Helper()
-	if a.held != 0 || len(a.waiting) != 0 || len(a.v4.live) != 0 || len(a.v6.live) != 0 {
-		t.Fatalf("after Close: %d bytes held, %d directions waiting, %d connections", a.held, len(a.waiting), len(a.v4.live)+len(a.v6.live))
+	live := len(a.v4.live) + len(a.v6.live) + len(a.v4.asleep) + len(a.v6.asleep) + len(a.v4.asleepBefore) + len(a.v6.asleepBefore) + len(a.settled)
+	if a.held != 0 || len(a.waiting) != 0 || live != 0 {
+		t.Fatalf("after Close: %d bytes held, %d directions waiting, %d connections", a.held, len(a.waiting), live)
+	}
+	if a.datagrams.held != 0 || len(a.datagrams.byKey) != 0 {
+		t.Fatalf("after Close: %d bytes in %d datagrams", a.datagrams.held, len(a.datagrams.byKey))
+	}
+	_, _, stone4 := key4{}.sizes()
+	_, _, stone6 := key6{}.sizes()
+	if left := a.memory - a.v4.stones()*stone4 - a.v6.stones()*stone6; left != 0 {
+		t.Fatalf("after Close: %d bytes counted that nothing holds", left)
 	}
 }

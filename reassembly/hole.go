@@ -41,10 +41,13 @@ func (p piece) until(off int64) piece {
 // A hole is the state of a direction that bytes are missing from, as far as is known: some
 // lie behind them, or the FIN does, or the receiver has acknowledged them.
 type hole struct {
-	pending []piece // captured behind the hole; in stream order, without overlap, data copied
-	held    int     // memory behind pending
-	slot    int     // index in Assembler.waiting, -1 when not there
-	opened  int64   // capture time when the stream came to its present halt
+	pending pieces // captured behind the hole
+	held    int    // memory behind pending
+	slot    int    // index in Assembler.waiting, -1 when not there
+	opened  int64  // capture time when the stream came to its present halt
+
+	fin     int64  // stream offset at which the FIN ends the stream, if half.finSeen
+	finFrom origin // the packet that brought it
 
 	acked   int64 // stream offset up to which the receiver has acknowledged
 	settled int64 // the same, as of a while ago
@@ -68,47 +71,74 @@ func (o *hole) acknowledge(off int64, packets uint32, time int64) {
 	o.recent = append(o.recent, acknowledgement{off, packets, time})
 }
 
-// end returns the stream offset behind the last pending byte, 0 if there is none.
-func (o *hole) end() int64 {
-	if len(o.pending) == 0 {
+// pieces are in order and do not overlap. Their data are copies.
+type pieces []piece
+
+// end returns the offset behind the last piece, 0 if there is none.
+func (l pieces) end() int64 {
+	if len(l) == 0 {
 		return 0
 	}
-	return o.pending[len(o.pending)-1].end()
+	return l[len(l)-1].end()
 }
 
 // pieceOverhead is the memory that a pending piece takes besides its data, rounded up. It keeps a
 // stream of tiny segments within the limits, and the number of pieces small.
 const pieceOverhead = 256
 
-// keep copies those parts of p that no earlier packet has brought into buffers of b. It returns the memory
-// they take, and whether some of p was there before.
-func (o *hole) keep(p piece, b *buffers) (held int, repeated bool) {
-	i, _ := slices.BinarySearchFunc(o.pending, p.off, func(q piece, off int64) int {
+// find returns the index of the first piece that ends behind off.
+func (l pieces) find(off int64) int {
+	i, _ := slices.BinarySearchFunc(l, off, func(q piece, off int64) int {
 		if q.end() <= off {
 			return -1
 		}
 		return 1
 	})
-	for !p.empty() {
-		if i == len(o.pending) {
-			return held + o.insert(i, p, b), repeated
+	return i
+}
+
+// keep copies those parts of p that no earlier packet has brought into buffers of b. It returns the memory
+// they take, and whether some of p was there before.
+func (l *pieces) keep(p piece, b *buffers) (held int, repeated bool) {
+	for i := l.find(p.off); !p.empty(); i++ {
+		if i == len(*l) {
+			return held + l.insert(i, p, b), repeated
 		}
-		next := o.pending[i]
+		next := (*l)[i]
 		if part := p.until(next.off); !part.empty() {
-			held += o.insert(i, part, b)
+			held += l.insert(i, part, b)
 			i++
 		}
 		repeated = repeated || p.end() > next.off
 		p = p.since(next.end())
-		i++
 	}
 	return held, repeated
 }
 
-func (o *hole) insert(i int, p piece, b *buffers) int {
+func (l *pieces) insert(i int, p piece, b *buffers) int {
 	p.data = b.copy(p.data)
-	o.pending = slices.Insert(o.pending, i, p)
+	*l = slices.Insert(*l, i, p)
 	return p.memory()
+}
+
+// differs compares the bytes that p and q both have, where they overlap. It returns the stretch from
+// the first that differs to the last.
+func (p piece) differs(q piece) (off, length int64) {
+	from, to := max(p.off, q.off), min(p.off+int64(len(p.data)), q.off+int64(len(q.data)))
+	if from >= to {
+		return 0, 0
+	}
+	x, y := p.data[from-p.off:to-p.off], q.data[from-q.off:to-q.off]
+	if bytes.Equal(x, y) {
+		return 0, 0
+	}
+	for x[0] == y[0] {
+		x, y, from = x[1:], y[1:], from+1
+	}
+	for x[len(x)-1] == y[len(x)-1] {
+		x = x[:len(x)-1]
+	}
+	return from, int64(len(x))
 }
 
 // buffers are those of pieces that were handed on, to be used again: reordering that goes on costs no
@@ -119,6 +149,9 @@ type buffers [][]byte
 const maxBuffers = 32
 
 func (b *buffers) copy(data []byte) []byte {
+	if len(data) == 0 {
+		return nil
+	}
 	last := len(*b) - 1
 	if last < 0 || cap((*b)[last]) < len(data) {
 		return bytes.Clone(data)

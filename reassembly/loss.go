@@ -76,21 +76,21 @@ func (a *Assembler) giveUp(h *half, cause GapCause) {
 }
 
 // flush hands on all that h holds, at the end of its connection.
-func (a *Assembler) flush(h *half) {
+func (a *Assembler) flush(h *half, cause GapCause) {
 	for h.hole != nil {
 		if _, known := h.missing(); !known {
-			a.flushAcknowledged(h)
+			a.flushAcknowledged(h, cause)
 			return
 		}
-		a.giveUp(h, NotCaptured)
+		a.giveUp(h, cause)
 	}
 }
 
 // flushAcknowledged ends a stream whose receiver has acknowledged more than was captured. A single sequence
 // number is more likely a FIN than a byte.
-func (a *Assembler) flushAcknowledged(h *half) {
+func (a *Assembler) flushAcknowledged(h *half, cause GapCause) {
 	if length := h.hole.acked - h.next; length > 1 {
-		a.gap(h, length, NotCaptured, a.now)
+		a.gap(h, length, cause, a.now)
 	}
 	a.close(h)
 }
@@ -110,6 +110,7 @@ func (a *Assembler) open(h *half) {
 		settled: h.next,
 	}
 	h.hole = o
+	a.memory += holeMemory
 }
 
 // Closed holes kept for use, and the largest one kept.
@@ -124,6 +125,7 @@ func (a *Assembler) close(h *half) {
 		a.spare = append(a.spare, h.hole)
 	}
 	h.hole = nil
+	a.memory -= holeMemory
 }
 
 // hold accounts for memory taken by pending pieces of h, or given back.
@@ -131,6 +133,7 @@ func (a *Assembler) hold(h *half, memory int) {
 	o := h.hole
 	o.held += memory
 	a.held += memory
+	a.memory += memory
 	switch {
 	case o.held > 0 && o.slot < 0:
 		o.slot = len(a.waiting)

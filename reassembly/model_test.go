@@ -30,10 +30,18 @@ type witness struct {
 	t       testing.TB
 	streams map[*Connection]*[2]stream
 	ended   map[*Connection]bool
+	twins   map[*Connection]bool
+	notes   []told
+}
+
+// told is a note of a direction.
+type told struct {
+	Direction
+	Note
 }
 
 func newWitness(t testing.TB) *witness {
-	return &witness{t: t, streams: map[*Connection]*[2]stream{}, ended: map[*Connection]bool{}}
+	return &witness{t: t, streams: map[*Connection]*[2]stream{}, ended: map[*Connection]bool{}, twins: map[*Connection]bool{}}
 }
 
 func (w *witness) stream(c *Connection, d Direction) *stream {
@@ -46,8 +54,32 @@ func (w *witness) stream(c *Connection, d Direction) *stream {
 	return &w.streams[c][d]
 }
 
+// heard is stream for what is not told of twins.
+func (w *witness) heard(c *Connection, d Direction) *stream {
+	if w.twins[c] {
+		w.t.Fatalf("connection %d: something of a twin", c.ID)
+	}
+	return w.stream(c, d)
+}
+
+func (w *witness) Note(c *Connection, d Direction, n Note) {
+	s := w.heard(c, d)
+	switch n.Kind {
+	case NATTwin:
+		if w.twins[c] || n.Twin == nil || n.Twin.ID == c.ID || s.next > 0 {
+			w.t.Fatalf("connection %d: note %+v", c.ID, n)
+		}
+		w.twins[c] = true
+	case RetransmissionConflict:
+		if n.Length <= 0 || n.Offset < 0 || n.First <= 0 || n.First >= n.Packet {
+			w.t.Fatalf("connection %d: note %+v", c.ID, n)
+		}
+	}
+	w.notes = append(w.notes, told{d, n})
+}
+
 func (w *witness) Chunk(c *Connection, d Direction, k Chunk) {
-	s := w.stream(c, d)
+	s := w.heard(c, d)
 	if k.Offset != s.next || len(k.Data) == 0 || len(k.Spans) != 1 || k.Spans[0].Offset != k.Offset || s.fin {
 		w.t.Fatalf("connection %d %v: chunk of %d at %d, spans %v, behind %d, fin %v", c.ID, d, len(k.Data), k.Offset, k.Spans, s.next, s.fin)
 	}
@@ -61,7 +93,7 @@ func (w *witness) Chunk(c *Connection, d Direction, k Chunk) {
 }
 
 func (w *witness) Gap(c *Connection, d Direction, g Gap) {
-	s := w.stream(c, d)
+	s := w.heard(c, d)
 	if g.Offset != s.next || g.Length <= 0 || s.fin {
 		w.t.Fatalf("connection %d %v: gap of %d at %d behind %d, fin %v", c.ID, d, g.Length, g.Offset, s.next, s.fin)
 	}
@@ -70,7 +102,7 @@ func (w *witness) Gap(c *Connection, d Direction, g Gap) {
 }
 
 func (w *witness) Fin(c *Connection, d Direction, packet, time int64) {
-	s := w.stream(c, d)
+	s := w.heard(c, d)
 	if s.fin {
 		w.t.Fatalf("connection %d %v: second fin", c.ID, d)
 	}
@@ -97,13 +129,35 @@ type model map[int64]modelByte
 
 type modelByte struct {
 	got
-	cut bool // known to have been on the wire, not captured
+	cut       bool    // known to have been on the wire, not captured
+	conflicts []int64 // later packets that have another value
+}
+
+// checkNotes checks that each conflict told is one.
+func (m model) checkNotes(t testing.TB, d Direction, notes []told) {
+	t.Helper()
+	for _, n := range notes {
+		if n.Direction != d || n.Kind != RetransmissionConflict {
+			continue
+		}
+		found := false
+		for at := n.Offset; at < n.Offset+n.Length; at++ {
+			found = found || slices.Contains(m[at].conflicts, n.Packet)
+		}
+		if !found {
+			t.Fatalf("%s: no conflict in %+v", directionNames[d], n.Note)
+		}
+	}
 }
 
 func (m model) add(off int64, s sent, packet, passed int64) {
 	for i := range len(s.data) + s.cut {
 		at := off + int64(i)
-		if _, there := m[at]; there || at < passed {
+		if b, there := m[at]; there || at < passed {
+			if there && i < len(s.data) && !b.cut && b.value != s.data[i] {
+				b.conflicts = append(b.conflicts, packet)
+				m[at] = b
+			}
 			continue
 		}
 		b := modelByte{cut: true}
@@ -253,6 +307,7 @@ func checkConversation(t *testing.T, seed uint64, v *conversation, lossy bool) {
 	t.Helper()
 	w := newWitness(t)
 	a := New(w)
+	a.CompareDelivered = seed%2 == 0
 	models := [2]model{{}, {}}
 	var c *Connection
 	for i, p := range v.packets {
@@ -267,6 +322,9 @@ func checkConversation(t *testing.T, seed uint64, v *conversation, lossy bool) {
 		for known := range w.streams {
 			c = known
 		}
+		if seed%3 == 0 {
+			age(a)
+		}
 	}
 	a.Close()
 	checkEmpty(t, a)
@@ -277,6 +335,7 @@ func checkConversation(t *testing.T, seed uint64, v *conversation, lossy bool) {
 		s := &w.streams[c][d]
 		name := fmt.Sprintf("seed %d %s", seed, directionNames[d])
 		models[d].check(t, name, s)
+		models[d].checkNotes(t, Direction(d), w.notes)
 		if s.next != v.length[d] || !s.fin {
 			t.Fatalf("%s: %d bytes, fin %v; want %d", name, s.next, s.fin, v.length[d])
 		}

@@ -19,7 +19,7 @@ func (a *Assembler) acknowledge(h, peer *half, s *segment) {
 	}
 	off := peer.position(s.ack)
 	if peer.finSeen {
-		off = min(off, peer.fin) // the FIN takes a sequence number
+		off = min(off, peer.fin()) // the FIN takes a sequence number
 	}
 	if peer.hole == nil {
 		if off <= peer.next || off > peer.next+maxBehind {
@@ -37,13 +37,16 @@ func (a *Assembler) acknowledge(h, peer *half, s *segment) {
 func (a *Assembler) payload(h *half, seq uint32, s *segment) {
 	p := piece{h.position(seq), s.payload, int64(s.length - len(s.payload)), a.now}
 	if h.finSeen {
-		p = p.until(h.fin)
+		p = p.until(h.fin())
 	}
 	if p.off < h.next {
 		if p.off < 0 && !h.synSeen {
 			a.stats.BeforeStart++
 		} else {
 			a.stats.Retransmitted++
+		}
+		if a.notes != nil {
+			a.compare(h, p)
 		}
 		p = p.since(h.next)
 	}
@@ -62,23 +65,28 @@ func (a *Assembler) payload(h *half, seq uint32, s *segment) {
 // finish takes a FIN. It waits for what is missing in front of it. One with payload seen behind it cannot be true.
 func (a *Assembler) finish(h *half, seq uint32) {
 	off := h.position(seq)
-	if h.finSeen || off < h.next || h.hole != nil && h.hole.end() > off {
+	if h.finSeen || off < h.next || h.hole != nil && h.hole.pending.end() > off {
 		return
 	}
-	h.finSeen, h.fin, h.from = true, off, a.now
 	if h.hole == nil {
 		a.open(h)
 	}
+	h.finSeen, h.hole.fin, h.hole.finFrom = true, off, a.now
 	a.advance(h)
 }
 
 // deliver hands on the piece that is next in its stream.
 func (a *Assembler) deliver(h *half, p piece) {
 	if len(p.data) > 0 {
-		a.span[0] = Span{Offset: p.off, Packet: p.packet, Time: p.time}
-		a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
+		if !h.conn.muted {
+			a.span[0] = Span{Offset: p.off, Packet: p.packet, Time: p.time}
+			a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
+			a.stats.Delivered += int64(len(p.data))
+		}
+		if a.notes != nil {
+			a.fresh(h, &p)
+		}
 		h.next += int64(len(p.data))
-		a.stats.Delivered += int64(len(p.data))
 	}
 	if p.cut > 0 {
 		a.gap(h, p.cut, Snaplen, p.origin)
@@ -86,15 +94,20 @@ func (a *Assembler) deliver(h *half, p piece) {
 }
 
 func (a *Assembler) gap(h *half, length int64, cause GapCause, o origin) {
-	a.stats.Gaps++
-	a.stats.GapBytes += length
-	a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Packet: o.packet, Time: o.time})
+	if !h.conn.muted {
+		a.stats.Gaps++
+		a.stats.GapBytes += length
+		a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Packet: o.packet, Time: o.time})
+	}
 	h.next += length
 }
 
 // fill hands on a piece that is next in its stream and reaches into the hole behind, or over
 // it: where it overlaps what is pending, that came first.
 func (a *Assembler) fill(h *half, p piece) {
+	if a.notes != nil {
+		a.compareHeld(h, p)
+	}
 	for !p.empty() {
 		limit := int64(math.MaxInt64)
 		if h.hole != nil && len(h.hole.pending) > 0 {
@@ -123,9 +136,11 @@ func (a *Assembler) advance(h *half) {
 		a.buffers.release(p.data)
 	}
 	o.pending = slices.Delete(o.pending, 0, n)
-	if h.finSeen && h.next == h.fin {
+	if h.finSeen && h.next == o.fin {
 		h.ended = true
-		a.handler.Fin(&h.conn.Connection, h.dir, h.from.packet, h.from.time)
+		if !h.conn.muted {
+			a.handler.Fin(&h.conn.Connection, h.dir, o.finFrom.packet, o.finFrom.time)
+		}
 	}
 	if h.ended || len(o.pending) == 0 && !h.finSeen && o.acked <= h.next {
 		a.close(h)
@@ -139,7 +154,10 @@ func (a *Assembler) keep(h *half, p piece) {
 	if h.hole == nil {
 		a.open(h)
 	}
-	held, repeated := h.hole.keep(p, &a.buffers)
+	if a.notes != nil {
+		a.compareHeld(h, p)
+	}
+	held, repeated := h.hole.pending.keep(p, &a.buffers)
 	if repeated {
 		a.stats.Retransmitted++
 	}

@@ -47,7 +47,7 @@ type GapCause uint8
 const (
 	NotCaptured GapCause = iota // the receiver acknowledged them, or later bytes went on without them
 	Snaplen                     // the packet was captured, but cut at the snap length
-	Limit                       // they were given up to stay within the memory limit
+	Limit                       // they were given up to stay within a memory limit
 )
 
 // A Gap is a run of stream bytes that will never come.
@@ -68,7 +68,37 @@ const (
 	Reset                      // RST
 	Replaced                   // the same endpoints opened a new connection
 	Expired                    // nothing was seen for long
+	Evicted                    // it was forgotten to stay within the memory limit; what comes on it later is a new Connection
 )
+
+// A NoteKind says what a Note is about.
+type NoteKind uint8
+
+const (
+	RetransmissionConflict NoteKind = iota // bytes were captured twice and differ; those of packet First were handed over
+	DuplicatePackets                       // Packet and many before it are the same packets captured twice; told once a connection
+	NATTwin                                // the connection is Twin, captured on the other side of an address translation
+)
+
+// A Note is something odd about a connection that does not change its streams, but for NATTwin: all
+// that comes on such a connection is kept from the Handler, up to its End.
+type Note struct {
+	Kind   NoteKind
+	Offset int64       // stream offset of the first byte concerned
+	Length int64       // how many bytes, up to the last one concerned
+	Packet int64       // the packet that made it plain
+	Time   int64       // its capture time
+	First  int64       // the packet that brought the bytes before
+	Twin   *Connection // for NATTwin, valid during the call only; nil otherwise
+}
+
+// A Noter is a Handler that wants to hear of oddities. Without it they go unnoticed, and NAT twins
+// are connections like others. A stage between the assembler and a Noter has to hand them on.
+type Noter interface {
+	Handler
+	// Note is called before the bytes that it is about go on, at the latest before the End of the connection.
+	Note(c *Connection, d Direction, n Note)
+}
 
 // A Handler takes the streams of all connections, in the order in which the packets made
 // them known. A stage between the assembler and the dissector (such as one that decrypts) is a Handler that

@@ -17,18 +17,18 @@ func (s *segment) tunnel(data []byte, wire int) verdict {
 	if len(data) < 8 {
 		return malformed
 	}
-	port := binary.BigEndian.Uint16(data[2:])
-	data, wire = data[8:], wire-8
+	inner := (*segment).vxlan
+	switch binary.BigEndian.Uint16(data[2:]) {
+	case portVXLAN, portVXLANLinux:
+	case portGeneve:
+		inner = (*segment).geneve
+	default:
+		return notTCP
+	}
 	if s.tunnels++; s.tunnels > maxTunnels {
 		return notTCP
 	}
-	switch port {
-	case portVXLAN, portVXLANLinux:
-		return s.vxlan(data, wire)
-	case portGeneve:
-		return s.geneve(data, wire)
-	}
-	return notTCP
+	return inner(s, data[8:], wire-8)
 }
 
 // vxlan reads a VXLAN header (RFC 7348, section 5), which must have the I flag set.

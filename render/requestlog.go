@@ -31,8 +31,8 @@ func (l *RequestLog) Message(*dissect.Message) {}
 
 // Report implements dissect.Output.
 func (l *RequestLog) Report(r *dissect.Report) {
-	if r.Connection == nil {
-		return // damage of the input has been said on standard error
+	if r.Told {
+		return
 	}
 	l.findings.buf = appendReport(l.findings.buf, r)
 	l.findings.written()

@@ -113,8 +113,8 @@ func (s *Summary) Message(*dissect.Message) {}
 
 // Report implements dissect.Output.
 func (s *Summary) Report(r *dissect.Report) {
-	if r.Connection == nil {
-		return // damage of the input has been said on standard error
+	if r.Told {
+		return
 	}
 	s.findings.buf = appendReport(s.findings.buf, r)
 	s.findings.written()

@@ -59,5 +59,5 @@ func complain(d *dissect.Dissector, err error) {
 	if errors.As(err, &damage) {
 		finding.Code = dissect.Code(damage.Code)
 	}
-	d.Report(finding)
+	d.Report(finding, true)
 }
