@@ -41,6 +41,7 @@ type decoder struct {
 	toDrop     int    // bytes still to come that are to be dropped
 	sumBatches bool   // compute the CRC of batches whose bytes are dropped
 	crcTable   *crc32.Table
+	scrap      Node // stands for a leaf that is not kept
 	crc        uint32
 	failed     fault
 }
@@ -142,6 +143,10 @@ func (d *decoder) push(l level) {
 // pop closes the innermost group.
 func (d *decoder) pop() {
 	d.depth--
+	if d.passOver {
+		d.tape = d.tape[:d.stack[d.depth].node]
+		return
+	}
 	d.closeNode(d.stack[d.depth].node)
 }
 
@@ -167,6 +172,11 @@ func (d *decoder) group(kind NodeKind, op *schema.Op) int32 {
 
 // leaf adds a leaf of n bytes at the current position and moves behind it.
 func (d *decoder) leaf(kind NodeKind, op *schema.Op, n int) *Node {
+	if d.passOver { // only the open groups are on the tape of a frame that is still coming in: it is decoded again when it is whole
+		d.scrap = Node{Op: op, Offset: uint32(d.pos)}
+		d.pos += n
+		return &d.scrap
+	}
 	node := d.node(kind, op)
 	node.Length, node.Next = uint32(n), uint32(len(d.tape))
 	d.pos += n

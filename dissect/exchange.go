@@ -203,7 +203,7 @@ func correlationID(frame []byte) int32 {
 // saslHandshake notes that an answered SaslHandshake v0 lets raw tokens follow (KIP-152 ended that with v1).
 func (c *conn) saslHandshake(r *request, data []byte) {
 	if !r.header.Token && r.header.APIKey == keySaslHandshake && r.header.Version == 0 && len(data) >= 10 {
-		c.rawTokens, c.tokensPossible = binary.BigEndian.Uint16(data[8:]) == 0, false
+		c.rawTokens = binary.BigEndian.Uint16(data[8:]) == 0 // some clients send their token all the same
 	}
 }
 

@@ -15,7 +15,10 @@ func (c *conn) foreign(h *half, data []byte) {
 		return
 	}
 	c.named = true
-	what, code := fmt.Sprintf("%d bytes that are no Kafka message (% x ...)", h.window.skipped+int64(len(data)), data[:min(8, len(data))]), NotKafka
+	what, code := fmt.Sprintf("%d bytes that are no Kafka message", h.window.skipped+int64(len(data))), NotKafka
+	if h.window.opened { // in the middle of a connection they could be those of a password
+		what += fmt.Sprintf(" (% x ...)", data[:min(8, len(data))])
+	}
 	switch {
 	case h.isHalfRequest(data):
 		what, code = h.halfRequest(data), MissingBytes

@@ -104,15 +104,6 @@ func (m *messageSeen) codes() []Code {
 	return codes
 }
 
-func (m *messageSeen) finding(code Code) *Finding {
-	for i := range m.Findings {
-		if m.Findings[i].Code == code {
-			return &m.Findings[i]
-		}
-	}
-	return nil
-}
-
 // node returns the first node of a name that stands for a value, array or structure.
 func (m *messageSeen) node(name string) *nodeSeen {
 	for i := range m.Tape {

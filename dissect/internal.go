@@ -9,22 +9,27 @@ import (
 // Records of internal topics and control records have layouts of their own.
 
 // TopicOf returns the name of the topic that a records field belongs to, "" when it is not known: newer versions have only its id, which some other
-// message of the capture must have named.
+// message of the capture must have named. Asked for one field after the other it looks at each node once.
 func (m *Message) TopicOf(field int) string {
-	best := ""
-	for i := m.body; i < field && i < len(m.Nodes); i++ {
+	from := m.body
+	if m.topicField > 0 && m.topicField < field {
+		from = m.topicField
+	} else {
+		m.topic = ""
+	}
+	for i := min(field, len(m.Nodes)) - 1; i >= from; i-- {
 		n := &m.Nodes[i]
-		if n.Kind != ValueNode || n.Null || n.Op == nil {
+		if n.Kind != ValueNode || n.Null || n.Op == nil || n.Op.Role != schema.TopicName && n.Op.Role != schema.TopicID {
 			continue
 		}
-		switch n.Op.Role {
-		case schema.TopicName:
-			best = string(m.Bytes(n))
-		case schema.TopicID:
-			best = string(m.topics.name(m.Bytes(n), m.Number))
+		m.topic = string(m.Bytes(n))
+		if n.Op.Role == schema.TopicID {
+			m.topic = string(m.topics.name(m.Bytes(n), m.Number))
 		}
+		break
 	}
-	return best
+	m.topicField = field
+	return m.topic
 }
 
 // controlTypes is what the keys of control records say, by their number, and the schemas of their values.
@@ -80,7 +85,7 @@ func (m *Message) DecodeValue(topic string, b *Batch, r *Record) *Nested {
 		return m.controlValue(v, r)
 	case r.Value == nil || !schema.IsInternalTopic(topic):
 		return nil
-	case r.Key == nil:
+	case r.Key == nil || topic == metadataTopic:
 		return m.metadataValue(topic, v, r.Value)
 	case len(r.Key) < 2 || len(r.Value) < 2:
 		return nil

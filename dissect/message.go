@@ -21,12 +21,14 @@ type Message struct {
 	Findings []Finding // complete once the message is decoded, and its records have been walked
 	View               // of the frame, once it is decoded: see Tape
 
-	decoded bool
-	before  int // how many findings there were before it was decoded
-	failed  *fault
-	facts   Facts
-	known   bool // facts are there
-	tools   *tools
+	decoded    bool
+	before     int // how many findings there were before it was decoded
+	failed     *fault
+	facts      Facts
+	known      bool   // facts are there
+	topic      string // what TopicOf has said last, and of which field
+	topicField int
+	tools      *tools
 }
 
 // A Head is what is known of a message before it is decoded.

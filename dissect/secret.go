@@ -22,7 +22,7 @@ func (m *Message) Secret() bool {
 	case !m.Header.Known:
 		return false
 	case m.Header.APIKey == keyEnvelope && m.enveloped.Known:
-		return carriesCredentials(m.enveloped.APIKey)
+		return carriesCredentials(m.enveloped.APIKey) || m.enveloped.APIKey == keyEnvelope
 	}
 	return carriesCredentials(m.Header.APIKey)
 }
@@ -34,7 +34,7 @@ func carriesCredentials(key int16) bool {
 
 // markSecrets marks the values of configs that hold passwords or keys, by the config's name. It tells whether there are any.
 func (v *View) markSecrets() bool {
-	any, sensitive := false, false
+	any, sensitive, value := false, false, -1
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		if n.Kind != ValueNode || n.Op == nil {
@@ -46,7 +46,11 @@ func (v *View) markSecrets() bool {
 		case schema.ConfigValue:
 			n.Secret = sensitive && !n.Null && n.Length > uint32(n.Prefix)
 			any = any || n.Secret
-			sensitive = false
+			sensitive, value = false, i
+		case schema.ConfigSensitive: // the broker says so, behind the value
+			if value >= 0 && v.Int(n) != 0 && !v.Nodes[value].Null {
+				v.Nodes[value].Secret, any = true, true
+			}
 		}
 	}
 	return any
@@ -76,14 +80,14 @@ func (m *Message) hideSecrets() {
 	}
 }
 
-// Guarded tells whether bytes that no field accounts for may belong to a secret: in a message about configs, in one that carries another, and in
-// an answer to an unknown request.
+// Guarded tells whether bytes that no field accounts for may belong to a secret: in a message about configs, in one that carries another, in
+// one of an unknown API, and in an answer that does not fit.
 func (m *Message) Guarded() bool {
 	switch {
-	case m.Secret(), !m.Header.Known && m.Kind == schema.Response:
+	case m.Secret(), !m.Header.Known, m.API == nil:
 		return true
-	case m.API == nil || !m.Header.Known:
-		return false
+	case m.Kind == schema.Response && m.Undecoded() != nil:
+		return true // it may be the answer to something else
 	}
 	plan := m.Plan()
 	if plan == nil { // of an unknown version: judge by the newest known one
@@ -108,7 +112,7 @@ const metadataTopic = "__cluster_metadata"
 // password are among them.
 func isSensitiveConfig(name []byte) bool {
 	lower := bytes.ToLower(name)
-	for _, part := range []string{"password", "passphrase", "secret", "jaas", "credential", "keystore.key", "master.key", "private.key", "certificate"} {
+	for _, part := range []string{"password", "passphrase", "secret", "jaas", "credential", "keystore.key", "master.key", "private.key", "certificate", "user.info"} {
 		if bytes.Contains(lower, []byte(part)) {
 			return true
 		}

@@ -62,4 +62,5 @@ func (m *Message) reset(data []byte, holes []hole) {
 	m.Findings = m.Findings[:0]
 	m.Nodes, m.data, m.holes, m.body = m.Nodes[:0], data, holes, 0
 	m.decoded, m.known, m.failed = false, false, nil
+	m.topic, m.topicField = "", 0
 }

@@ -39,18 +39,25 @@ func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 	return appendTopicNames(append(b, '}'), f.Topics)
 }
 
-// appendTopicNames appends the names of topics that the message has by their ids alone.
+// appendTopicNames appends the names of topics that the message has by their ids alone, each once.
 func appendTopicNames(b []byte, topics []dissect.TopicFacts) []byte {
+	var seen map[string]bool
 	first := true
 	for i := range topics {
 		t := &topics[i]
-		if !t.Resolved || named(topics[max(0, i-maxTopicsCompared):i], t.ID) {
+		if !t.Resolved || seen[string(t.ID)] {
 			continue
 		}
 		if first {
 			b = append(b, `,"topicNames":{"`...)
 		} else {
 			b = append(b, ',', '"')
+		}
+		if len(topics) > 1 {
+			if first {
+				seen = make(map[string]bool, len(topics))
+			}
+			seen[string(t.ID)] = true
 		}
 		first = false
 		b = base64.RawURLEncoding.AppendEncode(b, t.ID)
@@ -60,18 +67,6 @@ func appendTopicNames(b []byte, topics []dissect.TopicFacts) []byte {
 		return b
 	}
 	return append(b, '}')
-}
-
-// maxTopicsCompared bounds the search for a topic that a message names twice.
-const maxTopicsCompared = 64
-
-func named(topics []dissect.TopicFacts, id []byte) bool {
-	for i := range topics {
-		if topics[i].Resolved && string(topics[i].ID) == string(id) {
-			return true
-		}
-	}
-	return false
 }
 
 // appendName appends a key, with a comma unless it is the first of its object.

@@ -111,7 +111,7 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *d
 			b = append(b, ',')
 		}
 		count++
-		b = j.appendRecord(b, m, topic, batch, r)
+		b = j.spill(j.appendRecord(b, m, topic, batch, r))
 	}
 	b = append(b, ']')
 	if batch.Magic < 2 && batch.Codec() != 0 && count > 0 {
@@ -131,7 +131,8 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 		b = j.appendDecoded(b, m, "keyDecoded", key)
 	}
 	value := m.DecodeValue(topic, batch, r)
-	if m.WithholdsValue(topic, r, value) && !j.options.ShowSecrets {
+	withheld := m.WithholdsValue(topic, r, value) && !j.options.ShowSecrets
+	if withheld {
 		b = append(b, `,"value":null,"valueWithheld":"credential-bearing record"`...)
 	} else {
 		b = appendTextOrBase64(b, "value", r.Value)
@@ -142,7 +143,7 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 	if batch.Control() {
 		b = appendString(appendName(b, "control"), r.ControlType())
 	}
-	if r.Message == nil {
+	if r.Message == nil && !withheld {
 		b = appendRecordHeaders(b, r)
 	}
 	return append(b, '}')

@@ -44,8 +44,43 @@ type job struct {
 	snapshots []dissect.Snapshot
 	used      int // of snapshots
 	arena     []byte
-	out, log  bytes.Buffer
+	out, log  output
 	done      chan struct{}
+	turn      chan struct{} // it is this job's turn to write
+}
+
+// An output takes what a job writes. It is held in memory until it is the job's turn, unless it is large: then the worker waits for its turn and writes
+// straight on.
+type output struct {
+	bytes.Buffer
+	to      io.Writer
+	job     *job
+	through bool
+	err     error
+}
+
+// maxHeld is how much output a job holds.
+const maxHeld = 4 << 20
+
+func (o *output) Write(b []byte) (int, error) {
+	if !o.through && o.Len()+len(b) > maxHeld {
+		<-o.job.turn
+		o.job.turn <- struct{}{} // for the other output of the job
+		o.through = true
+		o.pass(o.Bytes())
+		o.Buffer = bytes.Buffer{}
+	}
+	if !o.through {
+		return o.Buffer.Write(b)
+	}
+	o.pass(b)
+	return len(b), nil
+}
+
+func (o *output) pass(b []byte) {
+	if o.err == nil {
+		_, o.err = o.to.Write(b)
+	}
 }
 
 // An entry is one call of the dissector. first and second index snapshots; -1 where there is none.
@@ -76,7 +111,9 @@ func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer
 	jobs := workers * jobsPerWorker
 	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
 	for range jobs {
-		p.free <- &job{done: make(chan struct{}, 1)}
+		j := &job{done: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+		j.out, j.log = output{to: out, job: j}, output{to: log, job: j}
+		p.free <- j
 	}
 	p.job = <-p.free
 	p.waiting.Add(workers + 1)
@@ -93,18 +130,20 @@ func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer
 type worker struct {
 	format   Format
 	reader   *dissect.Reader
-	out, log bytes.Buffer
+	out, log redirect
 }
+
+// A redirect writes to the output of the job that is being done.
+type redirect struct{ *output }
 
 func (p *Parallel) run(w *worker) {
 	defer p.waiting.Done()
 	for j := range p.work {
+		w.out.output, w.log.output = &j.out, &j.log
 		for i := range j.entries {
 			w.do(j, &j.entries[i])
 		}
-		w.format.Flush() // into memory, which does not fail
-		j.out, w.out = w.out, j.out
-		j.log, w.log = w.log, j.log
+		w.format.Flush() // an error of the writer is kept in the output
 		j.done <- struct{}{}
 	}
 }
@@ -129,12 +168,22 @@ func (w *worker) do(j *job, e *entry) {
 func (p *Parallel) write() {
 	defer p.waiting.Done()
 	for j := range p.ordered {
+		j.turn <- struct{}{}
 		<-j.done
-		p.copy(p.out, &j.out)
-		p.copy(p.log, &j.log)
+		<-j.turn
+		p.take(p.out, &j.out)
+		p.take(p.log, &j.log)
 		j.reset()
 		p.free <- j
 	}
+}
+
+// take writes what a job has held.
+func (p *Parallel) take(w io.Writer, o *output) {
+	if o.err != nil {
+		p.failed.CompareAndSwap(nil, &o.err)
+	}
+	p.copy(w, &o.Buffer)
 }
 
 func (p *Parallel) copy(w io.Writer, from *bytes.Buffer) {
@@ -152,15 +201,16 @@ func (j *job) reset() {
 	if cap(j.arena) > 2*jobBytes {
 		j.arena = nil
 	}
-	resetBuffer(&j.out)
-	resetBuffer(&j.log)
+	j.out.reset()
+	j.log.reset()
 }
 
-func resetBuffer(b *bytes.Buffer) {
-	if b.Cap() > 8*jobBytes {
-		*b = bytes.Buffer{}
+func (o *output) reset() {
+	if o.Cap() > maxHeld {
+		o.Buffer = bytes.Buffer{}
 	}
-	b.Reset()
+	o.Buffer.Reset()
+	o.through, o.err = false, nil
 }
 
 // Needs implements Format.

@@ -66,6 +66,9 @@ type sink struct {
 // flushSize is when buffered output is written.
 const flushSize = 64 << 10
 
+// spillSize is when the output of one message is written before it is whole.
+const spillSize = 1 << 20
+
 // Close implements Format for those that print nothing at the end.
 func (s *sink) Close(*dissect.Counts) {}
 
@@ -74,6 +77,19 @@ func (s *sink) written() {
 	if len(s.buf) >= flushSize {
 		s.Flush()
 	}
+}
+
+// spill writes the output of a message that is large, while it is being made. b is all that is buffered; the last byte is kept, for what comes behind
+// it to be separated from.
+func (s *sink) spill(b []byte) []byte {
+	if len(b) < spillSize {
+		return b
+	}
+	last := b[len(b)-1]
+	if s.err == nil {
+		_, s.err = s.w.Write(b[:len(b)-1])
+	}
+	return append(b[:0], last)
 }
 
 // Flush writes what is buffered.

@@ -121,7 +121,7 @@ func (t *Tree) keyPart(b []byte, r *dissect.Record, from, to int, last bool) []b
 func (t *Tree) valuePart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
 	p := &t.records
 	b = t.leafHead(b, "value", "bytes")
-	if t.withholdsValue() {
+	if t.withholdsValue(r) {
 		b = append(b, "withheld (credential-bearing record; --show-secrets prints it)"...)
 	} else {
 		b = t.appendPayload(b, r.Value)

@@ -77,7 +77,7 @@ func (t *Tree) eachRecord(b []byte) []byte {
 		b = t.findWrapper(b, r, shown)
 		last := !p.deep.inside && r.At+r.Size == p.end
 		if shown {
-			b = t.record(b, r, last)
+			b = t.spill(t.record(b, r, last))
 		} else if p.left++; p.left == 1 {
 			p.from = r.At
 		}
@@ -153,8 +153,15 @@ func (t *Tree) decodeRecord(r *dissect.Record) {
 }
 
 // withholdsValue tells whether the value of a record carries credentials that must not be shown.
-func (t *Tree) withholdsValue() bool {
-	return t.records.hasValue && t.records.value.Secret && !t.options.ShowSecrets
+func (t *Tree) withholdsValue(r *dissect.Record) bool {
+	p := &t.records
+	if t.options.ShowSecrets {
+		return false
+	}
+	if p.hasValue {
+		return p.value.Secret
+	}
+	return t.m.WithholdsValue(p.topic, r, nil)
 }
 
 // showsDecoded tells whether fields of a record's decoded value are shown.
@@ -214,10 +221,13 @@ func (t *Tree) recordParts(b []byte, r *dissect.Record) []byte {
 	if !p.hasKey {
 		b = t.appendPayload(t.named(b, "key"), r.Key)
 	}
-	if t.withholdsValue() {
+	if t.withholdsValue(r) {
 		b = append(t.named(b, "value"), "withheld (credential-bearing record; --show-secrets prints it)"...)
 	} else if !p.hasValue {
 		b = t.appendPayload(t.named(b, "value"), r.Value)
+	}
+	if t.withholdsValue(r) {
+		return b
 	}
 	return t.appendHeaders(b, r)
 }

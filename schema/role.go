@@ -32,6 +32,7 @@ const (
 	ResourceName
 	ConfigName
 	ConfigValue
+	ConfigSensitive
 	MaxRole // how many there are
 )
 
@@ -100,6 +101,8 @@ func fits(role Role, t Type) bool {
 		return t.Base == Int64
 	case ErrorCode, Acks:
 		return t.Base == Int16
+	case ConfigSensitive:
+		return t.Base == Bool
 	}
 	return t.Base == Int32
 }
