@@ -19,7 +19,7 @@ func benchmarkFormat(b *testing.B, format int) {
 	for i := range sizes {
 		sizes[i] = 60 + i%100
 	}
-	rec := recordings(b, sizes)[format]
+	rec := uncutRecordings(b, sizes)[format]
 	head, body := rec.file[:rec.borders[0]], rec.file[rec.borders[0]:]
 	file := append(bytes.Clone(head), bytes.Repeat(body, benchmarkBytes/len(body))...)
 	packets := len(rec.packets) * (benchmarkBytes / len(body))

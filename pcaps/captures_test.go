@@ -55,6 +55,9 @@ func TestCaptures(t *testing.T) {
 				got.packets[i].Link &= 0xff // all that gopacket has room for
 			}
 			samePackets(t, got.packets, want)
+			for _, d := range got.damage {
+				t.Log(d)
+			}
 			if damage := (*DamageError)(nil); got.err != io.EOF && !errors.As(got.err, &damage) {
 				t.Errorf("ended with %v", got.err)
 			}

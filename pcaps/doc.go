@@ -2,7 +2,8 @@
 //
 // [Open] takes a file, [NewSource] any stream. Both tell the format by content: classic pcap
 // or pcapng, as they are or compressed with gzip or zstd. A [Source] then yields [Batch] after
-// Batch, each with the packets that one read brought:
+// Batch, each with the packets that one read brought. [OpenAll] reads several files as one, in the
+// order of time, and [Follow] a file that is still being written. The loop is the same for all:
 //
 //	source, err := pcaps.Open("kafka.pcap")
 //	if err != nil {
@@ -15,8 +16,12 @@
 //		if err == io.EOF {
 //			return nil
 //		}
+//		if damage := (*pcaps.DamageError)(nil); errors.As(err, &damage) {
+//			fmt.Println(damage) // what follows it is read
+//			continue
+//		}
 //		if err != nil {
-//			return err // a *DamageError says where the file is broken
+//			return err
 //		}
 //		for _, packet := range batch.Packets {
 //			fmt.Println(packet.Number, packet.Link, len(packet.Data))
@@ -41,10 +46,20 @@
 //
 // # Damage
 //
-// Captures are cut by full disks and killed tools. All packets in front of the damage are
-// handed over; then comes a [*DamageError] with the place. Memory is given to bytes that are
-// there, never to a length that a file claims: a record grows with what arrives, and one that
-// claims more than 16 MiB is damage.
+// Captures are cut by full disks and killed tools, and overwritten in the middle. All packets in front of the damage
+// are handed over; then comes a [*DamageError] with the place; then the packets behind it, once the reader has
+// found its way again. See [Source] for the contract. Memory is given to bytes that are there, never to
+// a length that a file claims: a record grows with what arrives, and one that claims more than 16
+// MiB is damage. A pcapng block of that size that cannot be a packet is passed over.
+//
+// What a pcapng block says wrong inside costs that block alone. Where a length is wrong, reading goes on at the next block that has its
+// length at both ends and another block behind it. Packets of an interface the description of which is lost
+// cannot be read: their link type is not known.
+//
+// Classic pcap has no such marks. The header of a packet is trusted if it is like those that writers write: captured as long as
+// on the wire or as the snap length, fractions below a second, a time near the last. A header that is not like
+// that is trusted if one that is stands behind its packet. Where none does, reading goes on at the next three packets in
+// a row. A changed time stamp or wire length cannot be told from a true one, nor can changed contents.
 //
 // # Specifications
 //

@@ -26,4 +26,5 @@ type Event struct {
 	Data   []byte // aliases the slab of the Batch, as Packet.Data does
 	Type   uint32 // of Secrets: the pcapng secrets type
 	Count  uint64 // of Dropped
+	File   uint16 // index into Source.Files
 }

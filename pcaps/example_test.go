@@ -2,6 +2,7 @@ package pcaps_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -25,6 +26,10 @@ func Example() {
 		err := source.Next(&batch)
 		if err == io.EOF {
 			break
+		}
+		if damage := (*pcaps.DamageError)(nil); errors.As(err, &damage) {
+			log.Print(damage) // what follows it is read
+			continue
 		}
 		if err != nil {
 			log.Fatal(err)

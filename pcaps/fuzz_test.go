@@ -3,6 +3,7 @@ package pcaps
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -10,8 +11,9 @@ import (
 	"testing"
 )
 
-// FuzzSource reads any bytes. Nothing may panic; packets must lie within the input and be numbered
-// in order; memory must go by the bytes that are there; and how the bytes arrive must not matter.
+// FuzzSource reads any bytes, and on behind damage. Nothing may panic; reading must end; packets must be slices of
+// the input, in its order and not of what was passed over as damage, and be numbered in order; memory must go by the bytes that are
+// there; and how the bytes arrive must not matter.
 func FuzzSource(f *testing.F) {
 	for _, rec := range recordings(f, []int{60, 0, 1, 2, 3, 100}) {
 		f.Add(rec.file, uint64(1))
@@ -23,6 +25,13 @@ func FuzzSource(f *testing.F) {
 		0a000000 07000000 03000000 03000000 01000000 0008 04 00 616263`), uint64(5))
 	for _, file := range smallCaptures(f) {
 		f.Add(file, uint64(6))
+	}
+	for _, rec := range uncutRecordings(f, []int{60, 5, 70, 100, 54}) {
+		for _, at := range []int{rec.borders[1] + 1, rec.borders[2] + 8} {
+			file := bytes.Clone(rec.file)
+			file[at] ^= 7
+			f.Add(file, uint64(7))
+		}
 	}
 	f.Fuzz(func(t *testing.T, file []byte, seed uint64) {
 		before := allocated()
@@ -38,8 +47,8 @@ func FuzzSource(f *testing.F) {
 		split := readAll(t, &pieces{file, rand.New(rand.NewPCG(seed, 0))})
 		samePackets(t, split.packets, whole.packets)
 		sameEvents(t, split.events, whole.events)
-		if split.err.Error() != whole.err.Error() {
-			t.Errorf("ended with %v\nread in pieces with %v", whole.err, split.err)
+		if fmt.Sprint(split.damage, split.end) != fmt.Sprint(whole.damage, whole.end) {
+			t.Errorf("damage %v, then %v\nread in pieces %v, then %v", whole.damage, whole.end, split.damage, split.end)
 		}
 	})
 }
@@ -53,10 +62,34 @@ func skim(t *testing.T, file []byte) (packets int) {
 	}
 	defer s.Close()
 	var b Batch
-	bytesLeft := len(file)
-	for {
-		if err = s.Next(&b); err != nil {
+	plain := s.input.compression == ""
+	rest := file // where the next packet may lie
+	passed := int64(0)
+	for items := 0; ; items++ {
+		if items > 2*len(file)+10 && plain {
+			t.Fatalf("%d batches and errors out of %d bytes", items, len(file))
+		}
+		if err = s.Next(&b); err == io.EOF {
 			break
+		}
+		if damage := (*DamageError)(nil); errors.As(err, &damage) {
+			switch end := damage.Offset + damage.Skipped; {
+			case damage.Packet != int64(packets):
+				t.Fatalf("%d packets, then %v", packets, damage)
+			case damage.Offset < passed || damage.Skipped < 0 || plain && end > int64(len(file)):
+				t.Fatalf("%v, after damage up to byte %d", damage, passed)
+			case damage.Resumed && damage.Skipped == 0:
+				t.Fatalf("%v passes over nothing", damage)
+			default:
+				passed = end
+			}
+			if plain {
+				rest = file[max(passed, int64(len(file)-len(rest))):]
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("memory cannot fail, but got %v", err)
 		}
 		for _, p := range b.Packets {
 			if packets++; p.Number != int64(packets) {
@@ -68,18 +101,15 @@ func skim(t *testing.T, file []byte) (packets int) {
 			if cap(p.Data) > len(p.Data) {
 				t.Fatalf("packet %d: appending to it writes over what follows", packets)
 			}
-			bytesLeft -= len(p.Data)
+			at := bytes.Index(rest, p.Data)
+			if plain && at < 0 {
+				t.Fatalf("packet %d is not in the rest of the file", packets)
+			}
+			if plain {
+				rest = rest[at+len(p.Data):]
+			}
 		}
 		b.Release()
-	}
-	if bytesLeft < 0 && s.input.compression == "" {
-		t.Errorf("%d bytes of packets in a file of %d", len(file)-bytesLeft, len(file))
-	}
-	var damage *DamageError
-	if isDamage := errors.As(err, &damage); isDamage && damage.Packet != int64(packets) {
-		t.Errorf("%d packets, then %v", packets, err)
-	} else if !isDamage && err != io.EOF {
-		t.Errorf("memory cannot fail, but got %v", err)
 	}
 	return packets
 }

@@ -30,14 +30,17 @@ func unhex(t testing.TB, text string) []byte {
 type contents struct {
 	packets []Packet
 	events  []Event
-	err     error // what came after the last batch, io.EOF at a regular end
+	damage  []*DamageError
+	// err is the first error after a batch, so the first of damage if there is any.
+	err error
+	end error // what came last, io.EOF at a regular end
 }
 
 func readAll(t testing.TB, r io.Reader) contents {
 	t.Helper()
 	s, err := NewSource(r, "test")
 	if err != nil {
-		return contents{err: err}
+		return contents{err: err, end: err}
 	}
 	defer s.Close()
 	return drain(s)
@@ -46,8 +49,17 @@ func readAll(t testing.TB, r io.Reader) contents {
 func drain(s Source) (c contents) {
 	var b Batch
 	for {
-		if c.err = s.Next(&b); c.err != nil {
-			return c
+		if err := s.Next(&b); err != nil {
+			if c.err == nil {
+				c.err = err
+			}
+			damage := (*DamageError)(nil)
+			if !errors.As(err, &damage) {
+				c.end = err
+				return c
+			}
+			c.damage = append(c.damage, damage)
+			continue
 		}
 		for _, p := range b.Packets {
 			p.Data = bytes.Clone(p.Data)
@@ -69,7 +81,7 @@ func samePackets(t testing.TB, got, want []Packet) {
 	}
 	for i := range min(len(got), len(want)) {
 		g, w := got[i], want[i]
-		if g.Number != w.Number || g.Time != w.Time || g.WireLen != w.WireLen || g.Link != w.Link || !bytes.Equal(g.Data, w.Data) {
+		if g.Number != w.Number || g.Time != w.Time || g.WireLen != w.WireLen || g.Link != w.Link || g.File != w.File || !bytes.Equal(g.Data, w.Data) {
 			t.Fatalf("packet %d:\n got %+v\nwant %+v", i+1, g, w)
 		}
 	}
@@ -116,12 +128,18 @@ type recording struct {
 	packets []Packet
 }
 
-// recordings returns packets of the given sizes as classic pcap and as pcapng.
+// recordings returns packets of the given sizes as classic pcap and as pcapng. Two of three are cut.
 func recordings(t testing.TB, sizes []int) []recording {
-	return []recording{record(t, "pcap", classicHeaderLen, sizes), record(t, "pcapng", sectionMinLen, sizes)}
+	return []recording{record(t, "pcap", classicHeaderLen, sizes, 3), record(t, "pcapng", sectionMinLen, sizes, 3)}
 }
 
-func record(t testing.TB, name string, header int, sizes []int) recording {
+// uncutRecordings is recordings of packets that are whole, as most are.
+func uncutRecordings(t testing.TB, sizes []int) []recording {
+	return []recording{record(t, "pcap", classicHeaderLen, sizes, 1), record(t, "pcapng", sectionMinLen, sizes, 1)}
+}
+
+// record makes a recording; packet n lacks n modulo cuts bytes.
+func record(t testing.TB, name string, header int, sizes []int, cuts int) recording {
 	t.Helper()
 	var file bytes.Buffer
 	write := writerOf(t, name, &file)
@@ -132,7 +150,7 @@ func record(t testing.TB, name string, header int, sizes []int) recording {
 			Number:  int64(i + 1),
 			Time:    1790000000_000000000 + int64(i)*1001,
 			Data:    make([]byte, size),
-			WireLen: uint32(size + i%3),
+			WireLen: uint32(size + i%cuts),
 			Link:    LinkTypeEthernet,
 		}
 		random.Read(p.Data) // never fails

@@ -8,19 +8,31 @@ import (
 	"os"
 )
 
+// standardInput is what errors call it.
+const standardInput = "standard input"
+
 // Open opens a capture file, or standard input where path is "-". What the file is, pcap or
 // pcapng, and whether it is compressed with gzip or zstd, is told from its first bytes; its name
 // does not matter. An error is one line that begins with the name of the file; it is a
 // *DamageError where the file is cut inside its header.
 func Open(path string) (Source, error) {
 	if path == "-" {
-		return NewSource(os.Stdin, "standard input")
+		return NewSource(os.Stdin, standardInput)
 	}
+	s, err := openFile(path, func(f *os.File) io.Reader { return f })
+	if err != nil {
+		return nil, err // a nil *fileSource would be a Source that is not nil
+	}
+	return s, nil
+}
+
+// openFile opens a file to be read through what reader makes of it.
+func openFile(path string, reader func(*os.File) io.Reader) (*fileSource, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, cause(err))
 	}
-	s, err := newFileSource(f, path)
+	s, err := newFileSource(reader(f), path)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -34,7 +46,7 @@ func Open(path string) (Source, error) {
 func NewSource(r io.Reader, name string) (Source, error) {
 	s, err := newFileSource(r, name)
 	if err != nil {
-		return nil, err // a nil *fileSource would be a Source that is not nil
+		return nil, err
 	}
 	return s, nil
 }
@@ -61,7 +73,7 @@ func (s *fileSource) recognise() error {
 	case err == io.EOF:
 		return s.notACapture()
 	case err != nil:
-		return s.end(err)
+		return s.failed(err)
 	}
 	if order, ok := isClassic(magic); ok {
 		header, err := s.fileHeader(classicHeaderLen)
@@ -84,12 +96,21 @@ func (s *fileSource) recognise() error {
 func (s *fileSource) fileHeader(n int) ([]byte, error) {
 	header, err := s.window.peek(n)
 	if err == io.EOF {
-		return nil, s.damage(TruncatedFile, fmt.Sprintf("the file ends inside its header, which takes %d bytes, after %d", n, len(header)))
+		damage := s.newDamage()
+		damage.Code, damage.Skipped = TruncatedFile, int64(len(header))
+		damage.Detail = fmt.Sprintf("the file ends inside its header, which takes %d bytes, after %d", n, len(header))
+		return nil, damage
 	}
 	if err != nil {
-		return nil, s.end(err)
+		return nil, s.failed(err)
 	}
 	return header, nil
+}
+
+// failed translates an error, not io.EOF, that ended reading inside the header.
+func (s *fileSource) failed(err error) error {
+	s.ended = err
+	return s.end(s.newDamage())
 }
 
 func (s *fileSource) notACapture() error {

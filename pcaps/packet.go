@@ -5,11 +5,12 @@ import "sync/atomic"
 // A Packet is one captured packet. Data aliases the slab of the Batch it came in and is
 // valid until that Batch is released for the last time.
 type Packet struct {
-	Number  int64    // counts from 1 over all packets of the source
+	Number  int64    // counts from 1 over the packets of the file that could be read
 	Time    int64    // capture time in nanoseconds since the Unix epoch, UTC; 0 where the file has none
 	Data    []byte   // captured bytes, from the link-layer header on
 	WireLen uint32   // length on the wire; larger than len(Data) when the snaplen cut the packet, never smaller
 	Link    LinkType // link type of the interface the packet was seen on
+	File    uint16   // index into Source.Files
 }
 
 // A Batch is a slab of bytes and the packets in it, in the order of the source. It belongs
@@ -20,8 +21,10 @@ type Batch struct {
 	Packets []Packet
 	Events  []Event // what else the source said, in order
 
-	first   int64 // number of Packets[0]; set for the decoder that fills the batch
+	first   int64  // number of Packets[0]; set for the decoder that fills the batch, as
+	file    uint16 // the index of the file is
 	slab    *slab
+	others  []*slab // that packets lie in besides, where several files are read as one
 	holders atomic.Int32
 }
 
@@ -42,15 +45,20 @@ func (b *Batch) Release() {
 	case left == 0:
 		b.slab.release()
 		b.slab = nil
+		for _, s := range b.others {
+			s.release()
+		}
+		clear(b.others)
+		b.others = b.others[:0]
 	}
 }
 
-// reset empties b for packets from number first on.
-func (b *Batch) reset(first int64) {
+// reset empties b for packets of a file from number first on.
+func (b *Batch) reset(first int64, file uint16) {
 	if b.holders.Load() != 0 {
 		panic("pcaps: Next into a Batch that has not been released")
 	}
-	b.Packets, b.Events, b.first = b.Packets[:0], b.Events[:0], first
+	b.Packets, b.Events, b.first, b.file = b.Packets[:0], b.Events[:0], first, file
 }
 
 // hold makes the caller of Next the one holder of b, whose packets and events lie in s.
@@ -58,6 +66,16 @@ func (b *Batch) hold(s *slab) {
 	s.hold()
 	b.slab = s
 	b.holders.Store(1)
+}
+
+// holdAlso adds a slab to those that packets and events of b lie in.
+func (b *Batch) holdAlso(s *slab) {
+	if b.slab == nil {
+		b.hold(s)
+		return
+	}
+	s.hold()
+	b.others = append(b.others, s)
 }
 
 func (b *Batch) isEmpty() bool {
@@ -75,7 +93,7 @@ func (b *Batch) add() *Packet {
 		b.Packets = append(b.Packets, Packet{})
 	}
 	p := &b.Packets[n]
-	p.Number = b.first + int64(n)
+	p.Number, p.File = b.first+int64(n), b.file
 	return p
 }
 
@@ -84,15 +102,31 @@ func (b *Batch) last() int64 {
 	return b.first + int64(len(b.Packets)) - 1
 }
 
-// A Source yields the packets of a capture. Next fills b and returns nil, or it returns an
-// error and leaves b empty: io.EOF at the regular end, a *DamageError when the capture is
-// damaged from there on. Everything that stands before the damage has been handed over by
-// earlier calls, and every later call returns the same error. Next hands over what has arrived
-// rather than wait for a full slab, so packets of a pipe are seen as they come.
+// A Source yields the packets of a capture, or of several. Next does one of these:
+//
+//   - It fills b and returns nil. The receiver owns b until its Release.
+//   - It returns a *DamageError and leaves b empty. Every packet that stands before the damage has been
+//     handed over by earlier calls. The error is an item among others, not the end: the next call
+//     goes on behind the damage, or returns io.EOF if nothing can be read there. Whether packets
+//     follow is what Resumed says, and Skipped how many bytes are lost.
+//   - It returns io.EOF at the end, and leaves b empty. So does every later call.
+//   - It returns any other error, such as that of a disk, and leaves b empty. Nothing comes after it: every
+//     later call returns the same error.
+//
+// So a loop reports a *DamageError and calls Next again. It ends, since damage is reported once for
+// each part of the file. A loop that stops at the first error has what stands before it. Use errors.As to
+// tell a *DamageError.
+//
+// Next hands over what has arrived rather than wait for a full slab, so packets of a pipe are seen as they
+// come. Two things wait for more: a search for the next record behind damage, and a packet of classic pcap whose header is
+// unusual, which is taken for one when the next header stands behind it.
 //
 // A Source is for one goroutine at a time; the Batches it filled may be held by any.
 // Close does not touch batches that are still held.
 type Source interface {
 	Next(b *Batch) error
+	// Files returns the names of the files that are read, for Packet.File to choose from.
+	// The receiver must not change it.
+	Files() []string
 	Close() error
 }

@@ -10,9 +10,13 @@ const (
 	blockInterface      = 1
 	blockObsoletePacket = 2
 	blockSimplePacket   = 3
+	blockNames          = 4 // of addresses
 	blockStatistics     = 5
 	blockEnhancedPacket = 6
+	blockJournal        = 9 // entry of the systemd journal
 	blockSecrets        = 10
+	blockCustom         = 0xbad
+	blockCustomPrivate  = 0x40000bad // not to be copied
 	blockSection        = 0x0a0d0d0a // reads the same in both byte orders
 )
 
@@ -34,6 +38,9 @@ var errShortBlock = errors.New("a block that is too short for its type")
 type pcapng struct {
 	order      byteOrder
 	interfaces []captureInterface
+
+	large  uint32 // length of the block that is passed over because it is larger than maxRecord
+	toPass int64  // bytes of it that are left
 }
 
 // A captureInterface is what an Interface Description Block says, and the count of dropped
@@ -43,6 +50,7 @@ type captureInterface struct {
 	snapLen uint32 // 0 for no limit
 	clock   clock
 	dropped uint64
+	damaged bool // the description cannot be read; it keeps the numbers of others
 }
 
 // isPcapng reports whether a file that begins with magic, at least 4 bytes, is pcapng.
@@ -51,45 +59,75 @@ func isPcapng(magic []byte) bool {
 }
 
 // decode implements decoder.
-func (p *pcapng) decode(b *Batch, data []byte) (used int, err error) {
+func (p *pcapng) decode(b *Batch, data []byte, whole bool) (used, bad int, err error) {
 	for {
-		length, err := p.block(b, data[used:])
-		if length == 0 || err != nil {
-			return used, err
+		if p.toPass > 0 {
+			n, err := p.pass(data[used:])
+			if used += n; err != nil {
+				return used, 1, err
+			}
 		}
-		used += length
+		length := 0
+		if p.toPass == 0 {
+			if length, err = p.block(b, data[used:], whole); err != nil {
+				return used, max(length, 1), err
+			}
+			used += length
+		}
+		if length == 0 && !p.mayPass(data[used:]) {
+			break
+		}
 	}
+	if left := len(data) - used; whole && (left > 0 || p.toPass > 0) {
+		return used, min(left, 1), errCut
+	}
+	return used, 0, nil
 }
 
 // block decodes the block at the head of data and returns its length, 0 when it is not all
-// there. Lengths ought to be multiples of four; one that is not is taken as it is when
+// there. With an error it is the length of a block that is wrong inside, 0 when there is
+// no telling where it ends. Lengths ought to be multiples of four; one that is not is taken as it is when
 // its copy behind the block stands where it then should.
-func (p *pcapng) block(b *Batch, data []byte) (length int, err error) {
+func (p *pcapng) block(b *Batch, data []byte, whole bool) (length int, err error) {
 	if len(data) < blockFrameLen {
 		return 0, nil
 	}
 	order, kind := p.order, p.order.uint32(data)
 	if kind == blockSection {
 		if order, err = sectionOrder(data); err != nil {
-			return 0, err
+			return p.orderless(data, whole, err)
 		}
 	}
 	total := order.uint32(data[4:])
-	if total < blockFrameLen || total > maxRecord {
-		return 0, fmt.Errorf("a block of %d bytes (the smallest has %d, the largest taken for one %d)", total, blockFrameLen, maxRecord)
-	}
 	length = int(total)
-	if length > len(data) {
-		return 0, nil
+	switch {
+	case total < blockFrameLen:
+		err = fmt.Errorf("a block of %d bytes (the smallest has %d)", total, blockFrameLen)
+	case total > maxRecord:
+		if mayBeLarge(kind) {
+			return 0, p.passLarge(data, whole)
+		}
+		err = fmt.Errorf("a block of %d bytes (the largest of its type taken for one has %d)", total, maxRecord)
+	case length > len(data):
+		if !whole {
+			return 0, nil
+		}
+		err = errCut
+	default:
+		if again := order.uint32(data[length-4:]); again != total {
+			err = fmt.Errorf("a block of %d bytes that says %d at its end", total, again)
+		}
 	}
-	end := length - 4
-	if again := order.uint32(data[end:]); again != total {
-		return 0, fmt.Errorf("a block of %d bytes that says %d at its end", total, again)
-	}
-	if kind == blockSection {
+	switch {
+	case kind == blockSection:
 		p.order, p.interfaces = order, p.interfaces[:0]
+	case err != nil && kind == blockInterface:
+		return p.mend(b, data, whole, err)
 	}
-	return length, p.body(b, kind, data[8:end:end])
+	if err != nil {
+		return 0, err
+	}
+	return length, p.body(b, kind, data[8:length-4:length-4])
 }
 
 // sectionOrder returns the byte order of the section that the Section Header Block at the head of data begins.

@@ -18,12 +18,20 @@ func (p *pcapng) section(b *Batch, body []byte) error {
 // describeInterface takes the body of an Interface Description Block: link type (uint16), two reserved
 // bytes, snap length, options.
 func (p *pcapng) describeInterface(b *Batch, body []byte) error {
-	if len(body) < 8 {
-		return errShortBlock
-	}
 	if len(p.interfaces) == maxInterfaces {
 		return fmt.Errorf("a section of more than %d interfaces", maxInterfaces)
 	}
+	if len(body) < 8 {
+		p.interfaces = append(p.interfaces, captureInterface{damaged: true})
+		return errShortBlock
+	}
+	p.interfaces = append(p.interfaces, p.interfaceIn(body))
+	p.comments(b, body[8:])
+	return nil
+}
+
+// interfaceIn returns the interface that a body describes.
+func (p *pcapng) interfaceIn(body []byte) captureInterface {
 	described := captureInterface{
 		link:    LinkType(p.order.uint16(body)),
 		snapLen: p.order.uint32(body[4:]),
@@ -37,9 +45,7 @@ func (p *pcapng) describeInterface(b *Batch, body []byte) error {
 			described.clock.setOffset(int64(p.order.uint64(o.value)))
 		}
 	}
-	p.interfaces = append(p.interfaces, described)
-	p.comments(b, body[8:])
-	return nil
+	return described
 }
 
 // enhancedPacket takes the body of an Enhanced Packet Block: interface, time stamp (upper and
@@ -131,15 +137,18 @@ func (p *pcapng) simplePacket(b *Batch, body []byte) error {
 }
 
 // interfaceOf returns the interface with a number that counts from 0 within the section, nil
-// where there is none.
+// where there is none that can be read.
 func (p *pcapng) interfaceOf(number uint32) *captureInterface {
-	if uint64(number) >= uint64(len(p.interfaces)) {
+	if uint64(number) >= uint64(len(p.interfaces)) || p.interfaces[number].damaged {
 		return nil
 	}
 	return &p.interfaces[number]
 }
 
 func (p *pcapng) notDescribed(number uint32) error {
+	if uint64(number) < uint64(len(p.interfaces)) {
+		return fmt.Errorf("a packet of interface %d, the description of which is damaged", number)
+	}
 	return fmt.Errorf("a packet of interface %d in a section that has described %d", number, len(p.interfaces))
 }
 
@@ -169,7 +178,7 @@ func (p *pcapng) statistics(b *Batch, body []byte) {
 func (i *captureInterface) addDropped(b *Batch, n uint64) {
 	if n > 0 {
 		i.dropped += n
-		b.Events = append(b.Events, Event{Kind: Dropped, Packet: b.last(), Count: n})
+		b.Events = append(b.Events, Event{Kind: Dropped, Packet: b.last(), Count: n, File: b.file})
 	}
 }
 
@@ -188,6 +197,7 @@ func (p *pcapng) secrets(b *Batch, body []byte) {
 		Packet: b.last(),
 		Data:   data[:length:length],
 		Type:   p.order.uint32(body),
+		File:   b.file,
 	})
 	padded := (int(length) + 3) &^ 3
 	p.comments(b, data[min(padded, len(data)):])

@@ -46,7 +46,7 @@ func (o *options) next() bool {
 func (p *pcapng) comments(b *Batch, options []byte) {
 	for o := p.options(options); o.next(); {
 		if o.code == optionComment {
-			b.Events = append(b.Events, Event{Kind: Comment, Packet: b.last(), Data: o.value})
+			b.Events = append(b.Events, Event{Kind: Comment, Packet: b.last(), Data: o.value, File: b.file})
 		}
 	}
 }

@@ -97,7 +97,7 @@ func TestSlabBorders(t *testing.T) {
 
 // TestPipe demands each packet as soon as it is written.
 func TestPipe(t *testing.T) {
-	for _, rec := range recordings(t, []int{60, 1500, 70}) {
+	for _, rec := range uncutRecordings(t, []int{60, 1500, 70}) {
 		t.Run(rec.name, func(t *testing.T) {
 			r, w := io.Pipe()
 			go w.Write(rec.file[:rec.borders[0]])
@@ -264,7 +264,7 @@ func (r *failOnce) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-func TestErrorsStay(t *testing.T) {
+func TestEndStays(t *testing.T) {
 	rec := recordings(t, []int{60, 70})[0]
 	s, err := NewSource(bytes.NewReader(rec.file[:len(rec.file)-1]), "test")
 	if err != nil {
@@ -275,9 +275,11 @@ func TestErrorsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Release()
-	first := s.Next(&b)
-	if again := s.Next(&b); first == nil || again != first {
-		t.Errorf("got %v, then %v", first, again)
+	wantDamage(t, s.Next(&b), TruncatedFile, int64(rec.borders[1]), 1)
+	for range 2 {
+		if err := s.Next(&b); err != io.EOF {
+			t.Errorf("got %v after the damage, want io.EOF", err)
+		}
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -13,51 +13,73 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// dissectAll moves packets from a source through the layers to a format, up to the end of the input or the first error of the writer.
+// A pipeline moves packets from a source through the layers to a format.
+type pipeline struct {
+	file      string
+	source    pcaps.Source
+	dissector *dissect.Dissector
+	assembler *reassembly.Assembler
+	format    render.Format
+	damages   int // of the input
+}
+
+// maxDamages is how many damages of the input are told one by one.
+const maxDamages = 20
+
+// dissectAll moves all packets of a source, up to its end or the first error of the writer.
 func dissectAll(file string, source pcaps.Source, format render.Format) error {
-	dissector := dissect.New(schema.Embedded(), format.Needs(), format)
-	assembler := reassembly.New(dissector)
-	damaged := false
-	var batch pcaps.Batch
-	for {
-		err := source.Next(&batch)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			complain(dissector, err)
-			damaged = true
-			break
-		}
-		for i := range batch.Packets {
-			if err := assembler.Packet(&batch.Packets[i]); err != nil {
-				complain(dissector, fmt.Errorf("%s: %w", file, err))
-				damaged = true
-			}
-		}
-		batch.Release()
-		if err := format.Flush(); err != nil {
-			return err
-		}
+	p := pipeline{file: file, source: source, format: format, dissector: dissect.New(schema.Embedded(), format.Needs(), format)}
+	p.assembler = reassembly.New(p.dissector)
+	if err := p.run(); err != nil {
+		return err
 	}
-	assembler.Close()
-	format.Close(&dissector.Counts)
+	p.assembler.Close()
+	format.Close(&p.dissector.Counts)
 	if err := format.Flush(); err != nil {
 		return err
 	}
-	if damaged {
+	if p.damages > maxDamages {
+		fmt.Fprintf(os.Stderr, "kdissect: %s: %d damages in all\n", file, p.damages)
+	}
+	if p.damages > 0 {
 		return statusError{status: statusDamaged}
 	}
 	return nil
 }
 
-// complain says what is wrong with the input, on standard error and in the output.
-func complain(d *dissect.Dissector, err error) {
-	fmt.Fprintln(os.Stderr, "kdissect:", err)
-	finding := dissect.Finding{Code: dissect.UnsupportedLinkType, Severity: dissect.Error, Offset: -1, Text: err.Error()}
-	var damage *pcaps.DamageError
-	if errors.As(err, &damage) {
-		finding.Code = dissect.Code(damage.Code)
+// run takes batches until the source ends. Behind damage it goes on where the source can. It returns an error of the writer.
+func (p *pipeline) run() error {
+	var batch pcaps.Batch
+	for {
+		err := p.source.Next(&batch)
+		var damage *pcaps.DamageError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &damage):
+			p.complain(err, dissect.Code(damage.Code))
+			continue
+		case err != nil:
+			p.complain(err, dissect.DamagedBlock)
+			return nil
+		}
+		for i := range batch.Packets {
+			if err := p.assembler.Packet(&batch.Packets[i]); err != nil {
+				p.complain(fmt.Errorf("%s: %w", p.file, err), dissect.UnsupportedLinkType)
+			}
+		}
+		batch.Release()
+		if err := p.format.Flush(); err != nil {
+			return err
+		}
 	}
-	d.Report(finding, true)
+}
+
+// complain says what is wrong with the input, on standard error and in the output.
+func (p *pipeline) complain(err error, code dissect.Code) {
+	if p.damages++; p.damages > maxDamages {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "kdissect:", err)
+	p.dissector.Report(dissect.Finding{Code: code, Severity: dissect.Error, Offset: -1, Text: err.Error()}, true)
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -20,6 +23,7 @@ type readFlags struct {
 	output  choice
 	records choice
 	color   choice
+	follow  bool
 	options render.Options
 }
 
@@ -47,6 +51,7 @@ func newRead() *cobra.Command {
 	flags.BoolVar(&f.options.Layout, "layout", false, "json: offset and size of every field")
 	flags.BoolVar(&f.options.Packets, "packets", false, "json: the numbers of all packets of a message")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
+	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
 	flags.Var(&f.color, "color", "colours on a terminal")
 	return cmd
 }
@@ -63,13 +68,25 @@ func oneFile(cmd *cobra.Command, args []string) error {
 
 // read dissects one capture and prints it.
 func (f *readFlags) read(file string) error {
+	if f.options.MaxRecords < 1 || f.options.MaxBytes < 1 {
+		return errors.New("--max-records and --max-bytes want at least 1; --full cuts nothing")
+	}
 	f.settle(file)
-	source, err := pcaps.Open(file)
+	source, err := f.open(file)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	return dissectAll(file, source, f.format())
+}
+
+// open opens the capture; one that is followed is read until the user interrupts.
+func (f *readFlags) open(file string) (pcaps.Source, error) {
+	if !f.follow {
+		return pcaps.Open(file)
+	}
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt) // up to the end of the program
+	return pcaps.Follow(ctx, file)
 }
 
 // settle derives the options that flags, terminal and environment give together.
