@@ -32,9 +32,11 @@ func carriesCredentials(key int16) bool {
 		key >= keyCreateDelegationToken && key <= keyDescribeDelegationToken
 }
 
-// markSecrets marks the values of configs that hold passwords or keys, by the config's name. It tells whether there are any.
+// markSecrets marks the values of configs that hold passwords or keys, by the config's name or the broker's word. It tells whether there are any.
 func (v *View) markSecrets() bool {
-	any, sensitive, value := false, false, -1
+	found, byName := false, false
+	value := -1          // the latest value
+	flagged := int32(-1) // the structure of a config that the broker says is sensitive
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		if n.Kind != ValueNode || n.Op == nil {
@@ -42,18 +44,23 @@ func (v *View) markSecrets() bool {
 		}
 		switch n.Op.Role {
 		case schema.ConfigName:
-			sensitive = isSensitiveConfig(v.Bytes(n))
-		case schema.ConfigValue:
-			n.Secret = sensitive && !n.Null && n.Length > uint32(n.Prefix)
-			any = any || n.Secret
-			sensitive, value = false, i
-		case schema.ConfigSensitive: // the broker says so, behind the value
-			if value >= 0 && v.Int(n) != 0 && !v.Nodes[value].Null {
-				v.Nodes[value].Secret, any = true, true
+			byName = isSensitiveConfig(v.Bytes(n))
+			if n.Op.Parent == flagged {
+				flagged = -1 // the next config
+			}
+		case schema.ConfigValue: // its synonyms stand in structures inside that of the config
+			n.Secret = (byName || flagged >= 0) && !n.Null && n.Length > uint32(n.Prefix)
+			found = found || n.Secret
+			byName, value = false, i
+		case schema.ConfigSensitive:
+			if value >= 0 && v.Int(n) != 0 {
+				flagged = v.Nodes[value].Op.Parent
+				v.Nodes[value].Secret = !v.Nodes[value].Null
+				found = true
 			}
 		}
 	}
-	return any
+	return found
 }
 
 // hideSecrets marks secret values of the message. Of an Envelope it marks the bytes of what is inside, unless that was opened to its end and has

@@ -74,7 +74,8 @@ func isConfig(m *Message, f *Field) bool {
 }
 
 var rolesByName = map[string]Role{
-	"Topic": TopicName, "TopicName": TopicName,
+	"IsSensitive": ConfigSensitive,
+	"Topic":       TopicName, "TopicName": TopicName,
 	"TopicId": TopicID, "TopicIds": TopicID,
 	"Partition": Partition, "PartitionIndex": Partition, "PartitionId": Partition,
 	"Partitions": Partition, "PartitionIndexes": Partition, "Index": Partition,
