@@ -57,9 +57,6 @@ func (v *View) Element(n *Node, i int) []byte {
 	return v.slice(int(n.Offset)+i*int(n.Op.Fixed), int(n.Op.Fixed))
 }
 
-// ElementInt returns the i-th element of an ElementsNode of integers.
-func (v *View) ElementInt(n *Node, i int) int64 { return Int(n.Op.Code, v.Element(n, i)) }
-
 // Int returns the value of an integer or bool out of its bytes.
 func Int(code schema.OpCode, b []byte) int64 {
 	switch code {

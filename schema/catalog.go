@@ -167,14 +167,6 @@ func (c *Catalog) API(key int16) *API {
 	return c.apis[key]
 }
 
-// APIByName returns the API with the given name, such as "Fetch", or nil.
-func (c *Catalog) APIByName(name string) *API {
-	if e := c.byName[name+"Request"]; e != nil {
-		return c.API(e.apiKey)
-	}
-	return nil
-}
-
 // APIs calls yield for each API in the order of the keys.
 func (c *Catalog) APIs(yield func(*API) bool) {
 	for _, api := range c.apis {
