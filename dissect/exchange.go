@@ -302,11 +302,11 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		f = finding(Unanswered, Info, -1, "the answer to %s may be among the bytes that are not in the capture", what)
 	case cause == reassembly.Evicted:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the connection was forgotten, within the memory limit", what)
-	case cause == reassembly.EndOfInput:
-		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
 	case c.serverClosed:
 		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, float64(c.closedAt-r.end)/1e6)
 		r.refused = true
+	case cause == reassembly.EndOfInput:
+		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
 	}
 	c.report(r.number, f)
 }

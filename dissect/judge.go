@@ -53,16 +53,24 @@ func (h *half) judgeRequest(data []byte, where place) opinion {
 	plan := d.catalog.Plan(int16(binary.BigEndian.Uint16(data[4:])), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
 	whole, plain := len(data) >= total, plainClientID(data)
 	switch {
-	case where == opening && plain:
+	case where == opening && plain && (h.onBroker() || plan == nil && api(data) == keyApiVersions):
 		return o
-	case plan == nil || !whole && !plain || !h.decodes(plan, data[:min(len(data), total)], total, where == aligned):
+	case plan == nil || !whole && !plain || !h.decodes(plan, data[:min(len(data), total)], total, where >= aligned):
 		o.verdict = no
-	case !whole:
+	case !whole && where != opening:
 		o.verdict, o.need = undecided, total
 	case where < aligned && len(data) > total:
 		o.verdict, o.need = d.requestHeader(data[total:]), len(data)+1
 	}
 	return o
+}
+
+func api(request []byte) int16 { return int16(binary.BigEndian.Uint16(request[4:])) }
+
+// onBroker tells whether the other end is known for Kafka, or listens where brokers often do.
+func (h *half) onBroker() bool {
+	c := h.conn
+	return c.dissector.servers[c.ends.Server] || usualPort(c.ends.Server.Port())
 }
 
 func (h *half) decodes(plan *schema.Plan, data []byte, total int, forgiving bool) bool {
@@ -73,8 +81,7 @@ func (h *half) decodes(plan *schema.Plan, data []byte, total int, forgiving bool
 // isUnknownRequest tells whether a connection to a broker begins with a request of an API that nobody knows: alone in its packet, with a
 // version and a client id as other requests have them.
 func (h *half) isUnknownRequest(data []byte) bool {
-	c := h.conn
-	if len(data) < 4+requestHeaderLen+2 || !c.dissector.servers[c.ends.Server] && !usualPort(c.ends.Server.Port()) {
+	if len(data) < 4+requestHeaderLen+2 || !h.onBroker() {
 		return false
 	}
 	size := int(int32(binary.BigEndian.Uint32(data)))
@@ -111,20 +118,47 @@ func (h *half) judgeResponse(data []byte, where place) opinion {
 	if len(data) < total || c.packets < maxWaitPackets && !h.atEnd {
 		return o // its request may still come
 	}
-	o.verdict = no
-	h.responseTrials++
-	if h.responseTrials <= maxResponseTrials && (len(data) == total || plausibleNext(data[total:])) &&
-		c.dissector.trial.answersAny(c.dissector.catalog, data[:total]) {
+	if !h.fitsSome(data[:total]) {
+		return opinion{}
+	}
+	if h.onBroker() && (len(data) == total || plausibleNext(data[total:])) {
+		o.verdict = yes
+		return o
+	}
+	return h.judgeSecond(data[total:], total)
+}
+
+// judgeSecond judges the frame behind one that could be an answer of Kafka. Where nothing else speaks for Kafka it takes two in a row.
+func (h *half) judgeSecond(data []byte, first int) opinion {
+	o := opinion{kind: schema.Response, verdict: undecided, need: first + 8}
+	if len(data) < 8 {
+		return o
+	}
+	size := int32(binary.BigEndian.Uint32(data))
+	if size < 4 || size > maxFirstFrame {
+		return opinion{}
+	}
+	if o.need = first + 4 + int(size); len(data) < 4+int(size) {
+		return o
+	}
+	if o.verdict = no; h.fitsSome(data[:4+size]) {
 		o.verdict = yes
 	}
 	return o
+}
+
+// fitsSome tells whether a whole frame is an answer of some API and version.
+func (h *half) fitsSome(frame []byte) bool {
+	d := h.conn.dissector
+	h.responseTrials++
+	return h.responseTrials <= maxResponseTrials && d.trial.answersAny(d.catalog, frame)
 }
 
 // judgeAnswer judges a response with the correlation id of an outstanding request.
 func (h *half) judgeAnswer(r *request, frame []byte, total int, where place) opinion {
 	d := h.conn.dissector
 	plan := d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
-	if where >= border || plan == nil || d.trial.answers(plan, frame, total, r.api) {
+	if where == opening || plan == nil || d.trial.answers(plan, frame, total, r.api) {
 		return opinion{kind: schema.Response, verdict: yes}
 	}
 	return opinion{}

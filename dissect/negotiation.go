@@ -43,7 +43,12 @@ func (m *Message) firstArray() int {
 // checkOffer notes a request of a version that the broker did not offer. ApiVersions itself is asked for before the offer is known.
 func (c *conn) checkOffer(m *Message) {
 	offer, known := c.offered[m.Header.APIKey]
-	if !known || m.Header.APIKey == keyApiVersions || offer.Contains(m.Header.Version) || m.API == nil {
+	if c.offered == nil || m.Header.APIKey == keyApiVersions || offer.Contains(m.Header.Version) && known || m.API == nil {
+		return
+	}
+	if !known {
+		m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 4, "the broker did not offer %s at all", m.API.Name))
+		c.offered[m.Header.APIKey] = m.API.Versions // it has been said
 		return
 	}
 	m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 6, "%s v%d is not among the versions that the broker offered, %s", m.API.Name, m.Header.Version, offer))

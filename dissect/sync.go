@@ -162,9 +162,13 @@ func (h *half) searchAgain() {
 
 // notKafka gives up a direction that does not begin with a Kafka message.
 func (h *half) notKafka() {
+	opened := h.window.opened
 	h.state = foreign
 	h.conn.foreign(h, h.window.data)
 	h.window = window{}
+	if other := &h.conn.halves[h.dir.Other()]; opened && h.dir == h.conn.clientDir && other.state == searching {
+		other.notKafka() // a server answers in the client's protocol
+	}
 }
 
 // searchEnded is called when no frame was found up to the end.
