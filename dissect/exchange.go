@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/schema"
@@ -241,6 +242,14 @@ func (c *conn) answered(r *request, response *Message) {
 	d.release(r)
 }
 
+// allowance says how long the broker may hold the request back, if it may.
+func allowance(r *request) string {
+	if r.maxWait <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it may wait %d ms", r.maxWait/1e6)
+}
+
 // begin fills in what every message has.
 func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []hole, size int) *Message {
 	d.number++
@@ -306,7 +315,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, float64(c.closedAt-r.end)/1e6)
 		r.refused = true
 	case cause == reassembly.EndOfInput:
-		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later", what, age)
+		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later%s", what, age, allowance(r))
 	}
 	c.report(r.number, f)
 }

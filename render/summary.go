@@ -265,10 +265,18 @@ func appendResult(b []byte, x *dissect.Exchange) []byte {
 	if len(errors) == 0 {
 		return append(b, "ok"...)
 	}
-	b = append(b, schema.ErrorName(worst(errors))...)
-	if len(errors) > 1 {
-		b = append(b, " x"...)
-		b = strconv.AppendInt(b, int64(len(errors)), 10)
+	code, same := worst(errors), 0
+	for _, e := range errors {
+		if e.Code == code {
+			same++
+		}
+	}
+	b = append(b, schema.ErrorName(code)...)
+	if same > 1 {
+		b = strconv.AppendInt(append(b, " x"...), int64(same), 10)
+	}
+	if others := len(errors) - same; others > 0 {
+		b = strconv.AppendInt(append(b, " +"...), int64(others), 10)
 	}
 	return b
 }

@@ -451,6 +451,9 @@ func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
 	if missing := int(n.Length) - len(raw); missing > 0 {
 		b = strconv.AppendInt(append(b, ", "...), int64(missing), 10)
 		b = append(b, " of them not captured"...)
+		if t.guarded {
+			b = append(b, ',')
+		}
 	}
 	if t.guarded {
 		b = append(b, " withheld (--show-secrets prints them)"...)

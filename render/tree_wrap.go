@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -49,16 +50,27 @@ func (t *Tree) explainLine(b []byte, about string) []byte {
 		for to < len(about) && about[to] != ' ' {
 			to++
 		}
-		mark := len(b)
+		mark, line := len(b), t.line
 		if about[from] != ' ' {
 			b = append(b, ' ')
 		}
 		b = append(b, about[from:to]...)
-		b = t.wrap(b, mark)
+		if b = t.wrap(b, mark); t.line != line {
+			b = t.repaint(b, mark)
+		}
 		from = to
 	}
 	b = append(b, t.colors.dim.off...)
 	return append(b, '\n')
+}
+
+// repaint ends the colour of an explanation in front of the line break at mark and begins it again behind the indent, so
+// that every line stands for itself.
+func (t *Tree) repaint(b []byte, mark int) []byte {
+	b = slices.Insert(b, t.line+len(t.hang), []byte(t.colors.dim.on)...)
+	b = slices.Insert(b, mark, []byte(t.colors.dim.off)...)
+	t.line += len(t.colors.dim.off)
+	return b
 }
 
 // piece begins the next piece of a line, behind what separates it from the one before.

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const rootHelp = `kdissect reads Kafka off the wire: a capture file in, every request and response out, as an
@@ -22,6 +26,13 @@ func newRoot() *cobra.Command {
 	root.Example = rootExamples
 	root.Version = version()
 	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			return fmt.Errorf("%w (kdissect --help has the flags)", err)
+		}
+		return err
+	})
 	root.AddCommand(newRead())
 	return root
 }
