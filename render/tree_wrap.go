@@ -91,7 +91,7 @@ func (t *Tree) spanWrapped(b []byte, offset, size int) []byte {
 // wrap breaks a line of the compact tree in front of its last piece, which begins with the space at mark, where the line
 // has become too long.
 func (t *Tree) wrap(b []byte, mark int) []byte {
-	if t.options.Full || visible(b[t.line:]) <= columns || mark-t.line <= len(t.hang) {
+	if t.options.Full || len(b)-t.line <= columns || visible(b[t.line:]) <= columns || mark-t.line <= len(t.hang) {
 		return b
 	}
 	t.scratch = append(t.scratch[:0], b[mark+1:]...)
