@@ -300,6 +300,9 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	q := x.Request.Facts()
 	if a := x.Request.Auth; a != nil {
 		b = append(b, a.Mechanism...)
+		if a.Step != "handshake" && a.Step != "" { // the API's name says it of a handshake
+			b = append(append(b, ' '), a.Step...)
+		}
 		b = appendLabelled(b, "user", []byte(a.User))
 	}
 	if x.Request.Secret() || x.Response != nil && x.Response.Secret() {
