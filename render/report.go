@@ -16,6 +16,8 @@ func appendReport(b []byte, r *dissect.Report) []byte {
 		if r.Connection != nil {
 			b = append(b, " c"...)
 			b = strconv.AppendInt(b, int64(r.Connection.ID), 10)
+			b = append(append(b, ' '), r.Connection.ClientName...)
+			b = append(append(b, " > "...), r.Connection.ServerName...)
 		}
 		if r.Message > 0 {
 			b = append(b, " message "...)
