@@ -303,7 +303,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		what = requestName(r)
 	}
 	age := float64(time-r.end) / 1e6
-	f := finding(Unanswered, Warn, -1, "%s was not answered within %.1f ms, when the connection ended", what, age)
+	var f Finding
 	switch {
 	case r.number < c.lastAnswered:
 		f = finding(Unanswered, Warn, -1, "%s was not answered, though a later request was", what)
@@ -316,6 +316,8 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		r.refused = true
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later%s", what, age, allowance(r))
+	default:
+		f = finding(Unanswered, Warn, -1, "%s was not answered within %.1f ms, when the connection ended", what, age)
 	}
 	c.report(r.number, f)
 }

@@ -224,7 +224,7 @@ func (h *half) lookAtHeader() {
 	}
 	if len(h.buffer) >= 8 {
 		h.frame.header = true
-		h.conn.match(h, int32(binary.BigEndian.Uint32(h.buffer[4:])))
+		h.conn.match(h, correlationID(h.buffer))
 	}
 }
 

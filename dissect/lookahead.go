@@ -1,7 +1,6 @@
 package dissect
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/kdissect/kdissect/schema"
@@ -41,47 +40,34 @@ func (m *Message) lookAhead(c *conn, r *request) {
 
 // leading returns the integer with a role that stands among the first fields of the body, without decoding the message.
 func (m *Message) leading(role schema.Role) (int64, bool) {
-	data := m.data
-	at := 4 + requestHeaderLen + 2 + len(m.Header.ClientID)
-	if m.plan.Header.Flexible {
-		if at >= len(data) || data[at] != 0 {
-			return m.leadingOfTape(role) // tagged fields in the header
-		}
-		at++
+	at := m.plainHeader()
+	if at == 0 {
+		return m.leadingOfTape(role)
 	}
+	q := quick{data: m.data}
 	for i := 1; i < len(m.plan.Ops); i++ {
 		op := &m.plan.Ops[i]
 		switch {
 		case op.Code < schema.OpString:
-			if at+int(op.Fixed) > len(data) {
+			end := q.skip(at, int(op.Fixed))
+			if end < 0 {
 				return 0, false
 			}
 			if op.Role == role {
-				return Int(op.Code, data[at:at+int(op.Fixed)]), true
+				return Int(op.Code, m.data[at:end]), true
 			}
-			at += int(op.Fixed)
+			at = end
 		case op.Code == schema.OpString:
-			n, width := stringLength(op, data[min(at, len(data)):])
-			if width <= 0 {
+			n, end := q.length(op, at)
+			if n < -1 {
 				return 0, false
 			}
-			at += width + max(0, n)
+			at = end + max(0, n)
 		default:
 			return 0, false
 		}
 	}
 	return 0, false
-}
-
-func stringLength(op *schema.Op, data []byte) (n, width int) {
-	if op.Compact {
-		v, width := uvarint(data)
-		return int(v) - 1, width
-	}
-	if len(data) < 2 {
-		return 0, 0
-	}
-	return int(int16(binary.BigEndian.Uint16(data))), 2
 }
 
 func (m *Message) leadingOfTape(role schema.Role) (int64, bool) {

@@ -283,19 +283,11 @@ func (m *Message) isVersionFallback() bool {
 		return false
 	}
 	plan := m.catalog.Plan(keyApiVersions, 0, schema.Response)
-	if !fits(plan, m.data) {
+	if !new(trial).fits(plan, m.data) {
 		return false
 	}
 	m.plan = plan
 	return true
-}
-
-// fits tells whether a whole frame decodes along a plan without a fault and without a byte left over.
-func fits(plan *schema.Plan, frame []byte) bool {
-	var d decoder
-	d.reset(frame, nil, len(frame))
-	d.leaf(SizeNode, nil, 4)
-	return d.structureOf(plan.Header) == done && d.structureOf(plan) == done && d.pos == len(frame)
 }
 
 // reset prepares the decoder for a whole frame of size bytes, of which data is what there is. The stack is left as it

@@ -1,8 +1,6 @@
 package dissect
 
-import (
-	"hash/crc32"
-)
+import "hash/crc32"
 
 // The body of a large frame is decoded while it comes in, and record data that no output shows
 // is dropped as it comes, so that a response of 100 MB takes the memory of its fields. Of each record batch its header
@@ -20,10 +18,10 @@ func (d *decoder) feed(b []byte) {
 }
 
 // passRecords begins to pass over the batches of a records field of n bytes, whose leaf is on the tape.
-func (d *decoder) passRecords(node *Node, width, n int) status {
+func (d *decoder) passRecords(node *Node, width, n int) {
 	d.pos = int(node.Offset) + width
 	d.recordsEnd = d.pos + n
-	return d.passBatches()
+	d.passBatches()
 }
 
 // minHole is from how many bytes on the end of a batch is left out: less than that is not worth a hole.

@@ -42,12 +42,17 @@ func (t *trial) run(plan *schema.Plan, data []byte, total int) status {
 	return d.structureOf(plan)
 }
 
+// fits tells whether a whole frame decodes along a plan without a fault and without a byte left over.
+func (t *trial) fits(plan *schema.Plan, frame []byte) bool {
+	return t.run(plan, frame, len(frame)) == done && t.decoder.pos == len(frame)
+}
+
 // answersAny tells whether a whole frame is an answer of some API and version.
 func (t *trial) answersAny(catalog *schema.Catalog, frame []byte) bool {
 	for api := range catalog.APIs {
 		for v := api.Versions.Low; v <= api.Versions.High; v++ {
 			plan := catalog.Plan(api.Key, v, schema.Response)
-			if plan != nil && t.run(plan, frame, len(frame)) == done && t.decoder.pos == len(frame) && len(t.decoder.findings) == 0 {
+			if plan != nil && t.fits(plan, frame) && len(t.decoder.findings) == 0 {
 				return true
 			}
 		}

@@ -25,7 +25,7 @@ func appendEscaped[T string | []byte](b []byte, s T, quoted bool) []byte {
 		if c < utf8.RuneSelf {
 			if c < ' ' || c == 0x7f || c == '\\' || c == '"' && quoted {
 				b = append(b, s[from:i]...)
-				b = appendEscapedByte(b, c)
+				b = appendEscape(b, c, `\x`)
 				from = i + 1
 			}
 			i++
@@ -48,8 +48,8 @@ func decodeRune[T string | []byte](s T, at int) (rune, int) {
 	return utf8.DecodeRune(char[:copy(char[:], s[at:])])
 }
 
-// appendEscapedByte escapes an ASCII character.
-func appendEscapedByte(b []byte, c byte) []byte {
+// appendEscape escapes an ASCII character: by a letter of its own, or by the two hex digits behind code.
+func appendEscape(b []byte, c byte, code string) []byte {
 	switch c {
 	case '"', '\\':
 		return append(b, '\\', c)
@@ -60,7 +60,7 @@ func appendEscapedByte(b []byte, c byte) []byte {
 	case '\t':
 		return append(b, '\\', 't')
 	}
-	return append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+	return append(append(b, code...), hexDigits[c>>4], hexDigits[c&15])
 }
 
 // appendEscapedRune escapes a character outside ASCII, or the byte c where that begins none.

@@ -20,7 +20,7 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 				continue
 			}
 			b = append(b, s[from:i]...)
-			b = appendEscape(b, c)
+			b = appendEscape(b, c, `\u00`)
 			i++
 			from = i
 			continue
@@ -46,20 +46,6 @@ func validRune[T string | []byte](s T) int {
 		return 0
 	}
 	return size
-}
-
-func appendEscape(b []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(b, '\\', c)
-	case '\n':
-		return append(b, '\\', 'n')
-	case '\r':
-		return append(b, '\\', 'r')
-	case '\t':
-		return append(b, '\\', 't')
-	}
-	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
 // appendFloat appends a float64. JSON has no infinities; Kafka's own JSON writes them as strings.

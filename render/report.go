@@ -6,6 +6,25 @@ import (
 	"github.com/kdissect/kdissect/dissect"
 )
 
+// A findingLog writes findings to standard error, beside an output that has no place for them.
+type findingLog struct{ sink }
+
+// report writes what has not been said there already.
+func (l *findingLog) report(r *dissect.Report) {
+	if r.Told {
+		return
+	}
+	l.buf = appendReport(l.buf, r)
+	l.written()
+}
+
+// note writes findings of a message.
+func (l *findingLog) note(m *dissect.Message, findings []dissect.Finding) {
+	if len(findings) > 0 {
+		l.report(&dissect.Report{Connection: m.Connection, Message: m.Number, Findings: findings})
+	}
+}
+
 // appendReport appends findings as lines of text, for people and standard error.
 func appendReport(b []byte, r *dissect.Report) []byte {
 	for i := range r.Findings {

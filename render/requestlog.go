@@ -12,13 +12,13 @@ import (
 type RequestLog struct {
 	sink
 	json     JSON
-	findings sink
+	findings findingLog
 	names    map[string]string // API names in the broker's spelling
 }
 
 // NewRequestLog returns the format "requestlog"; findings are written to log.
 func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
-	return &RequestLog{sink: sink{w: w}, json: JSON{options: o}, findings: sink{w: log}, names: map[string]string{}}
+	return &RequestLog{sink: sink{w: w}, json: JSON{options: o}, findings: findingLog{sink{w: log}}, names: map[string]string{}}
 }
 
 // Needs implements Format.
@@ -30,13 +30,7 @@ func (l *RequestLog) Needs() dissect.Needs {
 func (l *RequestLog) Message(*dissect.Message) {}
 
 // Report implements dissect.Output.
-func (l *RequestLog) Report(r *dissect.Report) {
-	if r.Told {
-		return
-	}
-	l.findings.buf = appendReport(l.findings.buf, r)
-	l.findings.written()
-}
+func (l *RequestLog) Report(r *dissect.Report) { l.findings.report(r) }
 
 // Exchange implements dissect.Output.
 func (l *RequestLog) Exchange(x *dissect.Exchange) {
@@ -78,9 +72,9 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 	}
 	l.buf = append(b, '}', '\n')
 	l.written()
-	l.note(x.Request)
+	l.findings.note(x.Request, x.Request.Findings)
 	if x.Response != nil {
-		l.note(x.Response)
+		l.findings.note(x.Response, x.Response.Findings)
 	}
 }
 
@@ -96,13 +90,6 @@ func (l *RequestLog) appendPayload(b []byte, name string, m *dissect.Message) []
 	}
 	b = append(b, '"', ':')
 	return l.json.appendValue(b, &m.View, m, m.Body())
-}
-
-func (l *RequestLog) note(m *dissect.Message) {
-	if len(m.Findings) > 0 {
-		l.findings.buf = appendReport(l.findings.buf, &dissect.Report{Connection: m.Connection, Message: m.Number, Findings: m.Findings})
-		l.findings.written()
-	}
 }
 
 // Flush implements Format.

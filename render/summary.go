@@ -16,7 +16,7 @@ import (
 type Summary struct {
 	sink
 	options  Options
-	findings sink
+	findings findingLog
 	clock    clock
 }
 
@@ -98,7 +98,7 @@ func NewSummary(w, log io.Writer, o Options) *Summary {
 	if o.Errors == nil {
 		o.Errors = &atomic.Int64{}
 	}
-	s := &Summary{sink: sink{w: w}, options: o, findings: sink{w: log}}
+	s := &Summary{sink: sink{w: w}, options: o, findings: findingLog{sink{w: log}}}
 	if !o.Continued {
 		s.title()
 	}
@@ -112,13 +112,7 @@ func (s *Summary) Needs() dissect.Needs { return dissect.NeedExchanges }
 func (s *Summary) Message(*dissect.Message) {}
 
 // Report implements dissect.Output.
-func (s *Summary) Report(r *dissect.Report) {
-	if r.Told {
-		return
-	}
-	s.findings.buf = appendReport(s.findings.buf, r)
-	s.findings.written()
-}
+func (s *Summary) Report(r *dissect.Report) { s.findings.report(r) }
 
 // Flush implements Format.
 func (s *Summary) Flush() error {
@@ -203,10 +197,9 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 
 // note writes to the log what is wrong with a message, beyond what its line says.
 func (s *Summary) note(m *dissect.Message) {
-	for _, f := range m.Findings {
-		if f.Severity > dissect.Info {
-			s.findings.buf = appendReport(s.findings.buf, &dissect.Report{Connection: m.Connection, Message: m.Number, Findings: []dissect.Finding{f}})
-			s.findings.written()
+	for i := range m.Findings {
+		if m.Findings[i].Severity > dissect.Info {
+			s.findings.note(m, m.Findings[i:i+1])
 		}
 	}
 }
