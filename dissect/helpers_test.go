@@ -76,7 +76,6 @@ type nodeSeen struct {
 
 // A messageSeen is a copy of all that a test looks at of a message.
 type messageSeen struct {
-	Dir       reassembly.Direction
 	Kind      schema.Kind
 	Name      string
 	Header    Header

@@ -175,7 +175,7 @@ type batchSeen struct {
 	Valid, Known bool
 }
 
-// batchKeeper keeps what a message says of its batches, and how much memory the connection's halves hold while frames come in.
+// batchKeeper keeps what a message says of its batches.
 type batchKeeper struct {
 	messages []string
 }

@@ -243,46 +243,25 @@ func playWithGap(turns []turn, dir reassembly.Direction, from, to int) (k *talk,
 
 func TestGapRules(t *testing.T) {
 	long := metadata(2, strings.Repeat("t", 40))
+	gapped := func(name string, n int, cause reassembly.GapCause, code string) rule {
+		return rule{name: name, play: func(k *talk) {
+			k.client(apiVersions(1), long[:25])
+			k.gap(fromClient, int64(n), cause)
+			k.client(long[25+n:], metadata(3))
+			k.server(apiVersionsAnswer(1), metadataAnswer(2), metadataAnswer(3))
+			k.end(reassembly.Closed)
+		}, want: fmt.Sprintf(`ApiVersions v0 request 1
+			Metadata v1 request 2 %[1]s
+			Metadata v1 request 3
+			ApiVersions v0 response 1
+			Metadata v1 response 2
+			Metadata v1 response 3
+			- %[1]s warn`, code)}
+	}
 	checkRules(t, []rule{
-		{name: "inside a frame", play: func(k *talk) {
-			k.client(apiVersions(1), long[:25])
-			k.gap(fromClient, 10, reassembly.NotCaptured)
-			k.client(long[35:], metadata(3))
-			k.server(apiVersionsAnswer(1), metadataAnswer(2), metadataAnswer(3))
-			k.end(reassembly.Closed)
-		}, want: `ApiVersions v0 request 1
-			Metadata v1 request 2 gap
-			Metadata v1 request 3
-			ApiVersions v0 response 1
-			Metadata v1 response 2
-			Metadata v1 response 3
-			- gap warn`},
-		{name: "up to the end of a frame", play: func(k *talk) {
-			k.client(apiVersions(1), long[:25])
-			k.gap(fromClient, int64(len(long)-25), reassembly.NotCaptured)
-			k.client(metadata(3))
-			k.server(apiVersionsAnswer(1), metadataAnswer(2), metadataAnswer(3))
-			k.end(reassembly.Closed)
-		}, want: `ApiVersions v0 request 1
-			Metadata v1 request 2 gap
-			Metadata v1 request 3
-			ApiVersions v0 response 1
-			Metadata v1 response 2
-			Metadata v1 response 3
-			- gap warn`},
-		{name: "cut at the snap length", play: func(k *talk) {
-			k.client(apiVersions(1), long[:25])
-			k.gap(fromClient, int64(len(long)-25), reassembly.Snaplen)
-			k.client(metadata(3))
-			k.server(apiVersionsAnswer(1), metadataAnswer(2), metadataAnswer(3))
-			k.end(reassembly.Closed)
-		}, want: `ApiVersions v0 request 1
-			Metadata v1 request 2 snaplen
-			Metadata v1 request 3
-			ApiVersions v0 response 1
-			Metadata v1 response 2
-			Metadata v1 response 3
-			- snaplen warn`},
+		gapped("inside a frame", 10, reassembly.NotCaptured, "gap"),
+		gapped("up to the end of a frame", len(long)-25, reassembly.NotCaptured, "gap"),
+		gapped("cut at the snap length", len(long)-25, reassembly.Snaplen, "snaplen"),
 		{name: "across two frames", play: func(k *talk) {
 			k.client(apiVersions(1), long[:25])
 			k.gap(fromClient, int64(len(long)-25)+5, reassembly.NotCaptured)

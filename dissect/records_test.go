@@ -215,8 +215,8 @@ func batchFault(want *oracleBatch, b *Batch, start int) string {
 // contentFault compares the records of a batch. Where Kafka cannot read them, neither may we, and must say so.
 func contentFault(want *oracleBatch, got []recordSeen, opened bool, codes []Code) string {
 	if want.Records == nil {
-		if opened && len(codes) == 0 {
-			return "it cannot be decompressed, which is not said"
+		if opened || !slices.Equal(codes, []Code{Decompression}) {
+			return fmt.Sprintf("it cannot be decompressed; opened %v, findings %v", opened, codes)
 		}
 		return ""
 	}

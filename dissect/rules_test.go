@@ -83,6 +83,9 @@ func checkRules(t *testing.T, rules []rule) {
 				also = r.also(k)
 			}
 			if got == want && also == "" {
+				if r.known != "" {
+					t.Errorf("this holds by now, it is no longer known: %s", r.known)
+				}
 				return
 			}
 			if r.known != "" {

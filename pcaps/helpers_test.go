@@ -90,7 +90,7 @@ func samePackets(t testing.TB, got, want []Packet) {
 func sameEvents(t testing.TB, got, want []Event) {
 	t.Helper()
 	same := func(a, b Event) bool {
-		return a.Kind == b.Kind && a.Packet == b.Packet && bytes.Equal(a.Data, b.Data) && a.Type == b.Type && a.Count == b.Count
+		return a.Kind == b.Kind && a.Packet == b.Packet && bytes.Equal(a.Data, b.Data) && a.Type == b.Type && a.Count == b.Count && a.File == b.File
 	}
 	if !slices.EqualFunc(got, want, same) {
 		t.Errorf("got events\n%v\nwant\n%v", got, want)

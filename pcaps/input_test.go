@@ -68,6 +68,9 @@ func TestCompressedCut(t *testing.T) {
 			for cut := len(file) / 2; cut < len(file); cut += 1 + len(file)/50 {
 				got := readAll(t, bytes.NewReader(file[:cut]))
 				samePackets(t, got.packets, rec.packets[:min(len(got.packets), len(rec.packets))])
+				if rec.borders[len(got.packets)] < cut/2 {
+					t.Fatalf("cut after %d bytes: only %d packets", cut, len(got.packets))
+				}
 				damage := wantDamage(t, got.err, TruncatedFile, int64(rec.borders[len(got.packets)]), int64(len(got.packets)))
 				if damage.Compression != name {
 					t.Errorf("damage in %q data, want %q", damage.Compression, name)

@@ -330,8 +330,9 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		b = appendTopic(space(b, start), &topics[i], q, partly)
 	}
 	if x.Response != nil && x.Request.Name() == "InitProducerId" {
-		b = append(space(b, start), "producer id "...)
-		b = strconv.AppendInt(b, x.Response.Facts().ProducerID, 10)
+		if id := x.Response.Facts().ProducerID; id >= 0 {
+			b = strconv.AppendInt(append(space(b, start), "producer id "...), id, 10)
+		}
 	}
 	if q.HasAcks {
 		b = append(space(b, start), "acks="...)

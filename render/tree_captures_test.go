@@ -58,8 +58,11 @@ func readCapture(t testing.TB, name string, out Format) {
 	if errors.Is(err, os.ErrNotExist) {
 		absent(t, name)
 	}
-	if err != nil {
+	if base := filepath.Base(name); err != nil && (base == "empty-file.pcap" || base == "cut-file-header.pcap") {
 		t.Skipf("nothing to print: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer source.Close()
 	assembler := reassembly.New(dissect.New(schema.Embedded(), out.Needs(), out))

@@ -89,6 +89,8 @@ var rolesByName = map[string]Role{
 	"ThrottleTimeMs":     ThrottleTime,
 	"RebalanceTimeoutMs": RebalanceTimeout, "SessionTimeoutMs": SessionTimeout,
 	"MaxWaitMs": MaxWait, "MaxWaitTimeMs": MaxWait,
+	"ResourceName": ResourceName, "ProducerId": ProducerID,
+	"ClientSoftwareName": SoftwareName, "ClientSoftwareVersion": SoftwareVersion,
 }
 
 // fits keeps a role from a field of the same name and another type, such as partitions that are structures.
