@@ -41,7 +41,7 @@ func (s sent) packet(number, time int64) *pcaps.Packet {
 var (
 	directionNames = [...]string{"A", "B"}
 	gapNames       = [...]string{"not-captured", "snaplen", "limit"}
-	endNames       = [...]string{"end-of-input", "closed", "reset", "replaced", "expired", "evicted"}
+	endNames       = [...]string{"end-of-input", "closed", "reset", "replaced", "evicted"}
 )
 
 // A recorder writes down what it is told, a line an event. A connection other than the first has its ID in front.

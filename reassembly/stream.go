@@ -67,7 +67,6 @@ const (
 	Closed                     // both sides sent FIN
 	Reset                      // RST
 	Replaced                   // the same endpoints opened a new connection
-	Expired                    // nothing was seen for long
 	Evicted                    // it was forgotten to stay within the memory limit; what comes on it later is a new Connection
 )
 

@@ -229,7 +229,7 @@ func (c *Catalog) plan(e *entry, version int16) *Plan {
 		panic(err) // a catalog's files are checked before it is used
 	}
 	p := compile(m, version)
-	if header := c.headerVersion(m, version); header >= 0 {
+	if header := m.headerVersion(version); header >= 0 {
 		p.Header = c.HeaderPlan(e.kind, header)
 	}
 	if !e.plans[version].CompareAndSwap(nil, p) {

@@ -10,7 +10,7 @@ const (
 // What the schema itself says goes first. Otherwise (KIP-482): requests have header 1, or 2 when
 // flexible; ControlledShutdown v0 alone has header 0. Responses have header 0, or 1 when flexible, but an
 // ApiVersions response always has 0: its reader does not know yet what the broker speaks (KIP-511).
-func (c *Catalog) headerVersion(m *Message, version int16) int16 {
+func (m *Message) headerVersion(version int16) int16 {
 	for _, rule := range m.HeaderVersions {
 		if rule.Versions.Contains(version) {
 			return rule.Header

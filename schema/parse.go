@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -194,7 +195,7 @@ func (p *parser) message(raw *rawMessage) *Message {
 		m.CommonStructs = append(m.CommonStructs, &Struct{s.Name, p.versions(s.Name, s.Versions), p.fields(s.Name, s.Fields)})
 	}
 	if p.err == nil {
-		p.check(m)
+		p.checkFields(m, m.Name, m.Fields, nil)
 		m.hasConfigs = findConfigs(m, m.Fields)
 		for _, s := range m.CommonStructs {
 			m.hasConfigs = m.hasConfigs || findConfigs(m, s.Fields)
@@ -299,11 +300,7 @@ func findConfigs(m *Message, fields []*Field) bool {
 	return false
 }
 
-// check holds a message against the rules that its plans rely on.
-func (p *parser) check(m *Message) {
-	p.checkFields(m, m.Name, m.Fields, nil)
-}
-
+// checkFields holds fields against the rules that plans rely on.
 func (p *parser) checkFields(m *Message, owner string, fields []*Field, within []string) {
 	tags := map[int]string{}
 	for _, f := range fields {
@@ -332,11 +329,9 @@ func (p *parser) checkStruct(m *Message, f *Field, within []string) {
 		p.fail(f.Name, "field %s: unknown type %q", f.Name, name)
 		return
 	}
-	for _, outer := range within {
-		if outer == name {
-			p.fail(f.Name, "field %s: structure %s contains itself", f.Name, name)
-			return
-		}
+	if slices.Contains(within, name) {
+		p.fail(f.Name, "field %s: structure %s contains itself", f.Name, name)
+		return
 	}
 	p.checkFields(m, name, inner, append(within, name))
 }

@@ -42,6 +42,11 @@ func main() {
 }
 
 func (o *options) run() error {
+	dir, err := filepath.Abs(o.dir) // programs are built from other folders
+	if err != nil {
+		return err
+	}
+	o.dir = dir
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return err
 	}
