@@ -32,8 +32,9 @@ type conn struct {
 	auth           authState
 	offered        map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
 	messages       int
-	packets        int64 // that brought bytes
-	rebalance      int64 // how long a member of its group may take to join, nanoseconds
+	packets        int64        // that brought bytes
+	shares         []sessionKey // share sessions opened on it
+	rebalance      int64        // how long a member of its group may take to join, nanoseconds
 
 	serverClosed bool  // the server sent FIN before the client did
 	closedAt     int64 // when, capture time
@@ -114,6 +115,7 @@ type request struct {
 	whole     bool      // its frame is whole and its message was handed over
 	detached  bool      // it was answered before its frame was whole, and is no longer in the queue
 	answer    *Snapshot // what it was answered with, then
+	session   *session  // that it opens or goes on with
 	refused   bool      // the server closed the connection instead of answering
 	passed    bool      // a later request was answered before it
 

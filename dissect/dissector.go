@@ -16,6 +16,7 @@ const (
 	NeedBatches                     // whether the CRC of record batches is right; their headers are always there
 	NeedRecords                     // the records themselves
 	NeedPackets                     // the numbers of all packets of a message
+	NeedSessions                    // what requests of fetch sessions really ask for
 )
 
 // An Exchange is a request and its response.
@@ -64,6 +65,7 @@ type Dissector struct {
 	number     int64
 	tools      *tools
 	topics     *topicNames
+	sessions   sessions
 	free       []*request // to be used again
 	spare      *decoder   // of a large frame, to be used again
 	message    Message    // the one that is being handed over
@@ -87,7 +89,8 @@ type Counts struct {
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, tools: newTools(), topics: newTopicNames()}
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, tools: newTools(), topics: newTopicNames(),
+		sessions: sessions{byKey: map[sessionKey]*session{}}}
 }
 
 // Chunk implements reassembly.Handler.

@@ -13,6 +13,7 @@
 //	quick.go, facts.go              what a message is about: topics, groups, errors, records
 //	batch.go, record.go, codec.go   record batches, decompression, records
 //	nested.go, internal.go, telemetry.go   structures inside bytes fields and inside records
+//	session.go                      what fetch and share sessions hold
 //	auth.go, secret.go              who authenticates, and what no output may show
 //
 // # Decoding
@@ -27,5 +28,5 @@
 // # What is remembered
 //
 // Of a connection: the requests that wait for answers, the versions that the broker offered, the authentication that is going on. Of the capture: the names of
-// topics by their ids, and which endpoints are brokers. All of it is bounded.
+// topics by their ids, fetch and share sessions, and which endpoints are brokers. All of it is bounded.
 package dissect

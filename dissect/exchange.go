@@ -10,16 +10,17 @@ import (
 
 // API keys with a rule of their own.
 const (
-	keyProduce        = 0
-	keyFetch          = 1
-	keyJoinGroup      = 11
-	keySyncGroup      = 14
-	keyDescribeGroups = 15
-	keySaslHandshake  = 17
-	keyApiVersions    = 18
-	keyEnvelope       = 58
-	keyPushTelemetry  = 72
-	keyShareFetch     = 78
+	keyProduce          = 0
+	keyFetch            = 1
+	keyJoinGroup        = 11
+	keySyncGroup        = 14
+	keyDescribeGroups   = 15
+	keySaslHandshake    = 17
+	keyApiVersions      = 18
+	keyEnvelope         = 58
+	keyPushTelemetry    = 72
+	keyShareFetch       = 78
+	keyShareAcknowledge = 79
 )
 
 // deliver hands over a frame. data is the frame less the holes, size is its size on the wire.
@@ -48,6 +49,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	c.tokensPossible = c.tokensPossible || r.header.APIKey == keySaslHandshake && r.header.Version == 0 && r.header.Known
 	c.checkOffer(m)
 	m.lookAhead(c, r)
+	c.sessionRequest(m, r)
 	m.Auth = c.authRequest(m)
 	d.Counts.Requests++
 	d.hand(m)
@@ -173,6 +175,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 		c.saslHandshake(r, data)
 		m.Auth = c.authResponse(m)
 		c.learnOffer(m)
+		c.sessionResponse(m, r)
 	}
 	d.Counts.Responses++
 	d.hand(m)
@@ -289,6 +292,7 @@ func (c *conn) end(cause reassembly.EndCause, time int64) {
 		c.unanswered(r, cause, time)
 		c.answered(r, nil)
 	}
+	c.endShares()
 	c.endReport()
 }
 

@@ -45,6 +45,7 @@ const (
 	Throttled              Code = "throttled"
 	VersionFallback        Code = "version-fallback"
 	SASLFailed             Code = "sasl-failed"
+	FetchSession           Code = "fetch-session"
 )
 
 // A Severity says how bad a finding is.

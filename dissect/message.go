@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -44,6 +45,7 @@ type Head struct {
 	Request    int64       // Response: number of its request, 0 when that is not known
 	Timing     Timing      // Response with a known request
 	Auth       *Auth       // of authentication messages, else nil
+	Session    *Session    // of fetches that belong to a session, or open one, else nil
 
 	catalog   *schema.Catalog
 	topics    *topicNames
@@ -169,6 +171,16 @@ func bytesOf(n int) string {
 		return "1 byte"
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+// add adds a finding of the dissector. It is kept when the message is decoded again.
+func (m *Message) add(f Finding) {
+	at := len(m.Findings)
+	if m.decoded {
+		at = m.before
+		m.before++
+	}
+	m.Findings = slices.Insert(m.Findings, at, f)
 }
 
 // decode fills the tape: size, header, body, and what is left over.

@@ -42,6 +42,9 @@ func (t *topicNames) name(id []byte, message int64) []byte {
 	return nil
 }
 
+// NameOf returns the name of the topic with an id, as far as the capture has told it by then; nil when it is not known.
+func (m *Message) NameOf(id []byte) []byte { return m.topics.name(id, m.Number) }
+
 // learn takes the names out of a message that has both.
 func (t *topicNames) learn(f *Facts, message int64) {
 	for i := range f.Topics {

@@ -22,7 +22,7 @@ func NewJSON(w io.Writer, o Options) *JSON { return &JSON{sink: sink{w: w}, opti
 
 // Needs implements Format.
 func (j *JSON) Needs() dissect.Needs {
-	needs := dissect.NeedMessages
+	needs := dissect.NeedMessages | dissect.NeedSessions
 	if j.options.Packets {
 		needs |= dissect.NeedPackets
 	}

@@ -33,6 +33,9 @@ func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 	if f.HasAcks {
 		b = appendNumber(b, "acks", int64(f.Acks))
 	}
+	if m.Session != nil {
+		b = appendSession(b, m)
+	}
 	if len(b) == empty {
 		return b[:start]
 	}

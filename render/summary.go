@@ -348,6 +348,12 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		b = append(b, '/')
 		b = strconv.AppendInt(b, q.SessionEpoch, 10)
 	}
+	if s := x.Request.Session; s != nil && s.Known && s.Step == dissect.SessionContinues {
+		b = strconv.AppendInt(append(b, " holds "...), int64(s.Partitions), 10)
+		if s.Added+s.Forgotten > 0 {
+			b = fmt.Appendf(b, " (+%d -%d)", s.Added, s.Forgotten)
+		}
+	}
 	return b
 }
 

@@ -76,7 +76,7 @@ func (o *Options) valueLimit() int {
 
 // Needs implements Format. Without record data a dump of the bytes would have holes.
 func (t *Tree) Needs() dissect.Needs {
-	needs := dissect.NeedMessages | t.options.Records.needs()
+	needs := dissect.NeedMessages | dissect.NeedSessions | t.options.Records.needs()
 	if t.options.Hex {
 		needs |= RecordsFull.needs()
 	}
@@ -99,6 +99,7 @@ func (t *Tree) Message(m *dissect.Message) {
 	t.findings.place(m.Findings, t.tape, t.withheld)
 	b := t.messageLine(t.buf)
 	b = t.authLine(b)
+	b = t.sessionLine(b)
 	b = t.noteLines(b, onTop, "")
 	b = t.rootLine(b)
 	if t.options.Full {
