@@ -67,7 +67,7 @@ type sessionModel struct {
 	opens  map[int]map[string]int64    // by request
 	shares map[int]string              // the session that a request of a share consumer opens
 
-	compared, unknown, unnamed int
+	compared, unknown int
 }
 
 func (s *sessionModel) message(line string) {
