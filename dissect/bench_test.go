@@ -81,7 +81,7 @@ func exchangesPlayer(needs Needs) (play func(), messages, size int) {
 		for i := range turns {
 			turn := &turns[i]
 			packet++
-			spans[0] = reassembly.Span{Offset: offsets[turn.dir], Packet: packet, Time: packet * 1e6}
+			spans[0] = reassembly.Span{Offset: offsets[turn.dir], Origin: reassembly.Origin{Packet: packet, Time: packet * 1e6}}
 			d.Chunk(c, turn.dir, reassembly.Chunk{Data: turn.frame, Offset: offsets[turn.dir], Spans: spans})
 			offsets[turn.dir] += int64(len(turn.frame))
 		}
@@ -180,7 +180,7 @@ func BenchmarkSkim(b *testing.B) {
 			packet, spans := int64(0), make([]reassembly.Span, 1)
 			send := func(dir reassembly.Direction, data []byte) {
 				packet++
-				spans[0] = reassembly.Span{Packet: packet, Time: packet * 1e6}
+				spans[0] = reassembly.Span{Origin: reassembly.Origin{Packet: packet, Time: packet * 1e6}}
 				d.Chunk(c, dir, reassembly.Chunk{Data: data, Spans: spans})
 			}
 			b.SetBytes(int64(len(response)))

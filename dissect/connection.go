@@ -85,7 +85,8 @@ func (c *conn) tokens() bool { return c.rawTokens || c.tokensPossible }
 
 // report hands over findings of the connection, or of a message on it that was handed over before.
 func (c *conn) report(message int64, f ...Finding) {
-	c.dissector.out.Report(&Report{Connection: c.ends, Message: message, Packet: c.dissector.packet, Time: c.dissector.time, Findings: f})
+	now := c.dissector.now
+	c.dissector.out.Report(&Report{Connection: c.ends, Message: message, Packet: now.Packet, Time: now.Time, File: now.File, Findings: f})
 }
 
 // oneDirection tells whether only one side of the connection is in the capture.

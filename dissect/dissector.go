@@ -45,6 +45,7 @@ type Report struct {
 	Message    int64       // number of the message, 0 for none
 	Packet     int64       // the packet that gave rise to it, 0 for none
 	Time       int64       // its capture time, nanoseconds since the Unix epoch
+	File       uint16      // its file, as in pcaps.Packet; of the whole capture the file that the findings are about
 	Findings   []Finding
 	Told       bool // it has been said on standard error already
 }
@@ -58,6 +59,10 @@ type Output interface {
 
 // A Dissector finds Kafka in the streams of an assembler and hands it to an Output. It is a reassembly.Handler.
 type Dissector struct {
+	// Files are the names of the files that are read as one, for findings that speak of a packet of another file. It may be set
+	// before the first packet.
+	Files []string
+
 	catalog *schema.Catalog
 	needs   Needs
 	out     Output
@@ -71,8 +76,7 @@ type Dissector struct {
 	message    Message    // the one that is being handed over
 	request    Message    // the request of the exchange that is being handed over
 	exchange   Exchange
-	packet     int64 // the latest one that was heard of, and its time
-	time       int64
+	now        reassembly.Origin       // the latest packet that was heard of
 	duplicates bool                    // that packets came twice has been said
 	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
 	trial      trial
@@ -106,8 +110,8 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 		if i+1 < len(chunk.Spans) {
 			to = chunk.Spans[i+1].Offset - chunk.Offset
 		}
-		d.packet, d.time = span.Packet, span.Time
-		h.bytes(chunk.Data[from:to], span.Packet, span.Time)
+		d.now = span.Origin
+		h.bytes(chunk.Data[from:to], span.Origin)
 	}
 }
 
@@ -115,21 +119,21 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 func (d *Dissector) Gap(sc *reassembly.Connection, dir reassembly.Direction, gap reassembly.Gap) {
 	c := d.connection(sc)
 	d.Counts.Gaps++
-	d.packet, d.time = gap.Packet, gap.Time
+	d.now = gap.Origin
 	c.halves[dir].gap(gap)
 }
 
 // Fin implements reassembly.Handler.
-func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, packet, time int64) {
-	d.packet, d.time = packet, time
-	d.connection(sc).halves[dir].fin(packet, time)
+func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, at reassembly.Origin) {
+	d.now = at
+	d.connection(sc).halves[dir].fin(at)
 }
 
 // End implements reassembly.Handler.
-func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, packet, time int64) {
-	d.packet, d.time = packet, time
+func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, at reassembly.Origin) {
+	d.now = at
 	if c, ok := sc.Consumer.(*conn); ok && !c.ended { // one on which nothing came has none
-		c.end(cause, time)
+		c.end(cause, at.Time)
 	}
 	sc.Consumer = nil
 }
@@ -150,9 +154,10 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	return c
 }
 
-// Report hands over a finding about the whole capture, such as damage that the source met. told says that the user knows of it already.
-func (d *Dissector) Report(f Finding, told bool) {
-	d.out.Report(&Report{Findings: []Finding{f}, Told: told})
+// Report hands over a finding about a file of the capture as a whole, such as damage that the source met. told says that the user
+// knows of it already.
+func (d *Dissector) Report(file uint16, f Finding, told bool) {
+	d.out.Report(&Report{File: file, Findings: []Finding{f}, Told: told})
 }
 
 // Bounds of what is kept to be used again: a few requests with frames of usual size.

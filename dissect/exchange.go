@@ -45,7 +45,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	m := d.begin(&d.message, c, f, data, holes, size)
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.findPlan()
-	r.number, r.end, r.whole = m.Number, f.end, true
+	r.number, r.end, r.whole = m.Number, f.last.Time, true
 	c.tokensPossible = c.tokensPossible || r.header.APIKey == keySaslHandshake && r.header.Version == 0 && r.header.Known
 	c.checkOffer(m)
 	m.lookAhead(c, r)
@@ -84,7 +84,7 @@ func (c *conn) identify(h *half, data []byte, size int) *request {
 		ok = true // all but the client id is there
 	}
 	if !ok {
-		h.loseStep(data, h.frame.packets.Last, h.frame.end,
+		h.loseStep(data, h.frame.last,
 			finding(InvalidLength, Error, -1, "a frame of %d bytes is too short for a request", size))
 		return nil
 	}
@@ -179,7 +179,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 	}
 	d.Counts.Responses++
 	d.hand(m)
-	c.lastDone = f.end
+	c.lastDone = f.last.Time
 	if f.request != nil {
 		c.answered(f.request, m)
 		f.request = nil
@@ -213,7 +213,7 @@ func (c *conn) saslHandshake(r *request, data []byte) {
 
 // timing splits the time from the request to the end of its answer.
 func (c *conn) timing(r *request, f *frame) Timing {
-	t := Timing{Latency: f.end - r.end, Transfer: f.end - f.start, Allowed: r.maxWait}
+	t := Timing{Latency: f.last.Time - r.end, Transfer: f.last.Time - f.start, Allowed: r.maxWait}
 	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
 	t.Service = t.Latency - t.Queued - t.Transfer
 	t.Excess = max(0, t.Service-r.maxWait) + t.Transfer
@@ -262,7 +262,7 @@ func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []ho
 	}
 	m.reset(data, holes)
 	m.tools = d.tools
-	m.Head = Head{Number: d.number, Time: f.end, Connection: c.ends, Packets: f.packets, Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
+	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
 		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))

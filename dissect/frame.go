@@ -53,90 +53,99 @@ const (
 
 // A frame is what is known of a frame besides its bytes.
 type frame struct {
-	packets  Packets
-	listed   bool     // the numbers of all packets are wanted
-	latest   int64    // the packet that brought its latest bytes
-	start    int64    // capture time of its first packet
-	end      int64    // capture time of its highest packet
-	cut      *cut     // bytes are missing
-	request  *request // registered with the connection when its header came: what it is, or what it answers
-	header   bool     // the header was looked at
-	waited   bool     // for its request, in vain
+	first    reassembly.Origin // the first packet that carried it, as the capture has them
+	last     reassembly.Origin // the last one
+	latest   reassembly.Origin // the packet that brought its latest bytes
+	start    int64             // the earliest capture time of its packets
+	count    int               // of its packets
+	listed   bool              // the numbers of all packets are wanted
+	list     []int64           // then these are they, in stream order,
+	files    []uint16          // and the file of each
+	cut      *cut              // bytes are missing
+	request  *request          // registered with the connection when its header came: what it is, or what it answers
+	header   bool              // the header was looked at
+	waited   bool              // for its request, in vain
 	holes    []hole
 	findings []Finding // what was noticed before the frame was whole
 }
 
-func (f *frame) begin(packet, time int64) {
-	*f = frame{packets: Packets{First: packet, Last: packet, List: f.packets.List[:0]}, start: time, end: time, holes: f.holes[:0], listed: f.listed}
-	f.add(packet, time)
+func (f *frame) begin(from reassembly.Origin) {
+	*f = frame{first: from, last: from, start: from.Time, listed: f.listed, list: f.list[:0], files: f.files[:0], holes: f.holes[:0]}
+	f.add(from)
 }
 
 // add notes that the next bytes of the frame came with a packet.
-func (f *frame) add(packet, time int64) {
-	p := &f.packets
-	if packet == f.latest {
+func (f *frame) add(from reassembly.Origin) {
+	if from.Packet == f.latest.Packet && from.File == f.latest.File {
 		return
 	}
-	f.latest = packet
-	p.Count++
+	f.latest = from
+	f.count++
 	if f.listed {
-		p.List = append(p.List, packet)
+		f.list, f.files = append(f.list, from.Packet), append(f.files, from.File)
 	}
-	p.First = min(p.First, packet)
-	f.start = min(f.start, time)
-	if packet > p.Last {
-		p.Last, f.end = packet, time
+	f.start = min(f.start, from.Time)
+	if from.Before(f.first) {
+		f.first = from
 	}
+	if f.last.Before(from) {
+		f.last = from
+	}
+}
+
+// packets says which packets brought the frame so far.
+func (f *frame) packets() Packets {
+	return Packets{f.first.Packet, f.last.Packet, f.first.File, f.last.File, f.count, f.list, f.files}
 }
 
 // bytes takes the next bytes of the stream, all of one packet.
-func (h *half) bytes(data []byte, packet, time int64) {
-	h.take(data, packet, time)
+func (h *half) bytes(data []byte, from reassembly.Origin) {
+	h.take(data, from)
 	h.conn.packets++
-	h.conn.halves[h.conn.clientDir.Other()].wake(time)
+	h.conn.halves[h.conn.clientDir.Other()].wake(from.Time)
 }
 
 // take is bytes for those that were held before.
-func (h *half) take(data []byte, packet, time int64) {
+func (h *half) take(data []byte, from reassembly.Origin) {
 	switch h.state {
 	case searching:
-		h.search(data, packet, time)
+		h.search(data, from)
 	case inStep:
-		h.frames(data, packet, time)
+		h.frames(data, from)
 	case waiting:
-		h.hold(data, packet, time)
+		h.hold(data, from)
 	}
 }
 
 // frames cuts off frames. A frame that lies whole in data is not copied.
-func (h *half) frames(data []byte, packet, time int64) {
-	data = h.cutFrames(data, packet, time)
+func (h *half) frames(data []byte, from reassembly.Origin) {
+	data = h.cutFrames(data, from)
 	switch {
 	case len(data) == 0:
 	case h.state == searching:
-		h.search(data, packet, time)
+		h.search(data, from)
 	case h.state == waiting:
-		h.hold(data, packet, time)
+		h.hold(data, from)
 	}
 }
 
 // cutFrames cuts off frames as long as they are in step, and returns what is behind them.
-func (h *half) cutFrames(data []byte, packet, time int64) []byte {
+func (h *half) cutFrames(data []byte, from reassembly.Origin) []byte {
 	for len(data) > 0 && h.state == inStep {
 		if h.partial {
-			data = h.fill(data, packet, time)
+			data = h.fill(data, from)
 			continue
 		}
-		h.frame.begin(packet, time)
+		h.frame.begin(from)
 		h.frame.waited, h.givenUp = h.givenUp, false
 		if len(data) >= 4 {
 			size := int32(binary.BigEndian.Uint32(data))
 			if !h.plausibleSize(size) {
-				h.loseStep(data, packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
+				h.loseStep(data, from, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
 				return nil
 			}
 			if !h.frame.waited && h.mustWait(data) {
-				h.wait(data, packet, time)
+				h.wait(data, from)
 				return nil
 			}
 			if total := 4 + int(size); len(data) >= total {
@@ -157,10 +166,10 @@ func (h *half) plausibleSize(size int32) bool {
 }
 
 // fill adds bytes to the frame that has begun, and returns those that are behind it.
-func (h *half) fill(data []byte, packet, time int64) []byte {
-	h.frame.add(packet, time)
+func (h *half) fill(data []byte, from reassembly.Origin) []byte {
+	h.frame.add(from)
 	if len(h.buffer) < 8 && h.frame.cut == nil && !h.skimming {
-		h.head = append(h.head, part{at: len(h.buffer), packet: packet, time: time})
+		h.head = append(h.head, part{at: len(h.buffer), Origin: from})
 	}
 	if h.total == 0 {
 		n := min(4-len(h.buffer), len(data))
@@ -172,7 +181,7 @@ func (h *half) fill(data []byte, packet, time int64) []byte {
 		}
 		size := int32(binary.BigEndian.Uint32(h.buffer))
 		if !h.plausibleSize(size) {
-			h.loseStep(append(h.buffer, data...), packet, time, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
+			h.loseStep(append(h.buffer, data...), from, finding(InvalidLength, Error, -1, "a frame of %d bytes is announced", size))
 			return nil
 		}
 		h.total = 4 + int(size)
@@ -341,11 +350,11 @@ func (h *half) whence() string {
 }
 
 // loseStep gives up where frames begin and searches from these bytes on, the first of which is no frame.
-func (h *half) loseStep(data []byte, packet, time int64, f Finding) {
+func (h *half) loseStep(data []byte, from reassembly.Origin, f Finding) {
 	h.partial = false
 	h.conn.report(0, f)
 	h.startSearching()
-	h.search(data[1:], packet, time)
+	h.search(data[1:], from)
 }
 
 func (h *half) startSearching() {
@@ -354,12 +363,12 @@ func (h *half) startSearching() {
 }
 
 // fin takes note that a direction has ended. It matters who was first.
-func (h *half) fin(packet, time int64) {
+func (h *half) fin(at reassembly.Origin) {
 	c := h.conn
 	if h.dir == c.clientDir {
 		c.clientClosed = true
 	} else if !c.clientClosed && !c.serverClosed {
-		c.serverClosed, c.closedAt = true, time
+		c.serverClosed, c.closedAt = true, at.Time
 	}
 }
 
@@ -368,7 +377,7 @@ func (h *half) end() {
 	h.atEnd = true
 	switch h.state {
 	case waiting:
-		h.wake(h.conn.dissector.time)
+		h.wake(h.conn.dissector.now.Time)
 	case searching:
 		h.searchEnded()
 	}

@@ -291,7 +291,9 @@ func (t *talk) open(opened bool) {
 }
 
 // now is the capture time of the packet that was sent last: a packet a millisecond.
-func (t *talk) now() int64 { return t.packet * 1e6 }
+func (t *talk) now() reassembly.Origin {
+	return reassembly.Origin{Packet: t.packet, Time: t.packet * 1e6}
+}
 
 // send hands over bytes that came in one packet. They are overwritten afterwards, since nobody may hold on to them.
 func (t *talk) send(dir reassembly.Direction, data []byte) {
@@ -302,7 +304,7 @@ func (t *talk) send(dir reassembly.Direction, data []byte) {
 	t.conn.Seen[dir] = true
 	chunk := slices.Clone(data)
 	t.dissector.Chunk(t.conn, dir, reassembly.Chunk{Data: chunk, Offset: t.offsets[dir],
-		Spans: []reassembly.Span{{Offset: t.offsets[dir], Packet: t.packet, Time: t.now()}}})
+		Spans: []reassembly.Span{{Offset: t.offsets[dir], Origin: t.now()}}})
 	t.offsets[dir] += int64(len(data))
 	for i := range chunk {
 		chunk[i] = 0xdd
@@ -314,18 +316,18 @@ func (t *talk) server(parts ...any) { t.send(fromServer, pack(parts...)) }
 
 func (t *talk) gap(dir reassembly.Direction, n int64, cause reassembly.GapCause) {
 	t.packet++
-	t.dissector.Gap(t.conn, dir, reassembly.Gap{Offset: t.offsets[dir], Length: n, Cause: cause, Packet: t.packet, Time: t.now()})
+	t.dissector.Gap(t.conn, dir, reassembly.Gap{Offset: t.offsets[dir], Length: n, Cause: cause, Origin: t.now()})
 	t.offsets[dir] += n
 }
 
 func (t *talk) fin(dir reassembly.Direction) {
 	t.packet++
-	t.dissector.Fin(t.conn, dir, t.packet, t.now())
+	t.dissector.Fin(t.conn, dir, t.now())
 }
 
 func (t *talk) end(cause reassembly.EndCause) {
 	t.ended, _ = t.conn.Consumer.(*conn)
-	t.dissector.End(t.conn, cause, t.packet, t.now())
+	t.dissector.End(t.conn, cause, t.now())
 }
 
 // checkTapes fails for each message whose tape breaks its promises.

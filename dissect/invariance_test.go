@@ -97,9 +97,9 @@ func (k *runKeeper) Chunk(c *reassembly.Connection, dir reassembly.Direction, ch
 	k.runs[c] = runs
 }
 
-func (k *runKeeper) Gap(*reassembly.Connection, reassembly.Direction, reassembly.Gap) { k.gaps++ }
-func (*runKeeper) Fin(*reassembly.Connection, reassembly.Direction, int64, int64)     {}
-func (*runKeeper) End(*reassembly.Connection, reassembly.EndCause, int64, int64)      {}
+func (k *runKeeper) Gap(*reassembly.Connection, reassembly.Direction, reassembly.Gap)  { k.gaps++ }
+func (*runKeeper) Fin(*reassembly.Connection, reassembly.Direction, reassembly.Origin) {}
+func (*runKeeper) End(*reassembly.Connection, reassembly.EndCause, reassembly.Origin)  {}
 
 // Messages of real connections must not depend on how their streams were cut.
 func TestCutsOfCaptures(t *testing.T) {

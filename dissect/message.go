@@ -8,11 +8,13 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// Packets says which packets carried a message. Numbers count from 1 over all packets of the capture.
+// Packets says which packets carried a message. Numbers count from 1 over all packets of a file; files are as in pcaps.Packet.
 type Packets struct {
-	First, Last int64 // lowest and highest
-	Count       int
-	List        []int64 // all of them in stream order, if Needs asks for it
+	First, Last         int64 // as the capture has them: in one file the lowest and the highest number
+	FirstFile, LastFile uint16
+	Count               int
+	List                []int64  // all of them in stream order, if Needs asks for it
+	ListFiles           []uint16 // the file of each of List
 }
 
 // A Message is one request or response. It and all that it refers to are valid during the call that hands it over; a Snapshot

@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 
+	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/schema"
 )
 
@@ -15,12 +16,12 @@ import (
 const maxSearch = 1 << 20
 
 // search adds bytes to the window and looks for a frame.
-func (h *half) search(data []byte, packet, time int64) {
+func (h *half) search(data []byte, from reassembly.Origin) {
 	w := &h.window
 	if len(w.parts) == 0 && w.skipped == 0 && !w.lost {
 		w.opened = h.conn.stream.Opened
 	}
-	w.add(data, packet, time)
+	w.add(data, from)
 	h.lookForFrame()
 }
 
@@ -147,7 +148,7 @@ func (h *half) replay(w window, at int) {
 			end = w.parts[i+1].at
 		}
 		if from := max(p.at, at); from < end {
-			h.take(w.data[from:end], p.packet, p.time)
+			h.take(w.data[from:end], p.Origin)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package dissect
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/kdissect/kdissect/reassembly"
+)
 
 // A capture does not always keep the order of the two directions: the answer can stand in it some packets before the end of its
 // request. A response whose request is not there yet therefore waits a little before it is called an orphan, and all that is behind it waits with it.
@@ -30,9 +34,9 @@ func (h *half) isAnswer(data []byte) bool {
 }
 
 // wait holds the bytes of a response, and all that come behind it, until its request is there.
-func (h *half) wait(data []byte, packet, time int64) {
+func (h *half) wait(data []byte, from reassembly.Origin) {
 	h.state = waiting
-	h.hold(data, packet, time)
+	h.hold(data, from)
 }
 
 // waitInside is wait for a frame whose first bytes came one packet after the other.
@@ -44,8 +48,8 @@ func (h *half) waitInside() {
 }
 
 // hold adds bytes to those that wait.
-func (h *half) hold(data []byte, packet, time int64) {
-	h.window.add(data, packet, time)
+func (h *half) hold(data []byte, from reassembly.Origin) {
+	h.window.add(data, from)
 	h.window.parts[len(h.window.parts)-1].seen = h.conn.packets
 }
 
@@ -79,16 +83,16 @@ func (h *half) wake(time int64) {
 // waitedEnough tells whether the response at a position of the window has waited as long as one may.
 func (h *half) waitedEnough(at int, time int64) bool {
 	p := &h.window.parts[h.window.partOf(at)]
-	return h.atEnd || time >= p.time+maxWaitTime || h.conn.packets >= p.seen+maxWaitPackets || len(h.window.data)-at >= maxWaitBytes
+	return h.atEnd || time >= p.Time+maxWaitTime || h.conn.packets >= p.seen+maxWaitPackets || len(h.window.data)-at >= maxWaitBytes
 }
 
 // frameOf notes which packets brought the frame at a position of the window.
 func (h *half) frameOf(at, total int) {
 	parts := h.window.parts
 	i := h.window.partOf(at)
-	h.frame.begin(parts[i].packet, parts[i].time)
+	h.frame.begin(parts[i].Origin)
 	for i++; i < len(parts) && parts[i].at < at+total; i++ {
-		h.frame.add(parts[i].packet, parts[i].time)
+		h.frame.add(parts[i].Origin)
 	}
 }
 

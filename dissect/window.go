@@ -3,6 +3,8 @@ package dissect
 import (
 	"encoding/binary"
 	"sort"
+
+	"github.com/kdissect/kdissect/reassembly"
 )
 
 // maxWindow is how many bytes are held while searching. It is larger than a segment of offloaded reception.
@@ -22,9 +24,9 @@ type window struct {
 
 // A part is a run of the window that one packet brought.
 type part struct {
-	at           int
-	packet, time int64
-	seen         int64 // of bytes that wait: how many packets the connection had seen
+	at                int
+	reassembly.Origin       // the packet
+	seen              int64 // of bytes that wait: how many packets the connection had seen
 }
 
 // A candidate is a position at which a frame may begin; that is plain once need bytes from there on are there.
@@ -34,8 +36,8 @@ type candidate struct{ at, need int }
 // so often are none.
 const maxCandidates = 64
 
-func (w *window) add(data []byte, packet, time int64) {
-	w.parts = append(w.parts, part{at: len(w.data), packet: packet, time: time})
+func (w *window) add(data []byte, from reassembly.Origin) {
+	w.parts = append(w.parts, part{at: len(w.data), Origin: from})
 	w.data = append(w.data, data...)
 }
 

@@ -28,7 +28,9 @@ const peekSize = 64 << 10
 //
 // Packet.Number counts within each file, Packet.File tells the file, and Source.Files has the names
 // in the order given. A path is as for Open. A file that cannot be opened is an error that begins with its name;
-// so is one that fails later, and ends the Source. Damage is as in one file.
+// so is one that fails later, and ends the Source. Damage is as in one file, and a file that is empty or ends inside its header
+// is damage, too, as long as another can be read: a rotation that was interrupted leaves such a file. What Next returns besides io.EOF is a
+// *FileError.
 //
 // OpenAll reads the beginning of each file. A file is opened again when the others have come to its first
 // packet, and closed at its end: of files that follow one another two are open at most. Each open
@@ -46,11 +48,20 @@ func OpenAll(paths ...string) (Source, error) {
 	for i, path := range paths {
 		c := &capture{path: path, index: uint16(i)}
 		m.waiting = append(m.waiting, c)
-		if err := c.peek(); err != nil {
+		m.files = append(m.files, c.name())
+		err := c.peek()
+		if headless := c.headless(err); headless != nil {
+			m.headless = append(m.headless, &FileError{c.index, headless})
+			m.waiting = m.waiting[:len(m.waiting)-1]
+			err = nil
+			if len(m.headless) == len(paths) {
+				err = m.headless[0]
+			}
+		}
+		if err != nil {
 			m.Close()
 			return nil, err
 		}
-		m.files = append(m.files, c.name())
 	}
 	slices.SortStableFunc(m.waiting, func(a, b *capture) int { return cmp.Compare(a.time, b.time) })
 	for i, c := range m.waiting {
@@ -58,6 +69,17 @@ func OpenAll(paths ...string) (Source, error) {
 	}
 	return m, nil
 }
+
+// A FileError is what is wrong with one of several files.
+type FileError struct {
+	File uint16 // index into Source.Files
+	Err  error  // begins with the file's name
+}
+
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the file.
+func (e *FileError) Unwrap() error { return e.Err }
 
 // A capture is one of several files.
 type capture struct {
@@ -71,6 +93,17 @@ type capture struct {
 	packets int    // of batch that are handed on
 	events  int    // of batch that are handed on
 	turn    int    // in which the slab of batch was last shared
+}
+
+// headless returns as damage the error of opening a file that has no whole header, nil for any other.
+func (c *capture) headless(err error) *DamageError {
+	damage := (*DamageError)(nil)
+	switch {
+	case errors.As(err, &damage):
+	case errors.Is(err, errEmpty):
+		damage = &DamageError{File: c.name(), Code: TruncatedFile, Detail: errEmpty.Error()}
+	}
+	return damage
 }
 
 func (c *capture) name() string {
@@ -152,13 +185,14 @@ func (c *capture) close() error {
 
 // merged is the Source of several files. Each of them is waiting, or open, or the hungry one, or done.
 type merged struct {
-	files   []string
-	waiting []*capture // not begun, in the order of their first packets
-	open    captures   // each with a packet to hand on
-	hungry  *capture   // begun, and its next packet not read
-	spare   []*Batch   // of files that are done
-	turn    int        // counts the calls of Next
-	err     error      // what Next returns from now on
+	files    []string
+	headless []*FileError // of files that have no header, not told yet
+	waiting  []*capture   // not begun, in the order of their first packets
+	open     captures     // each with a packet to hand on
+	hungry   *capture     // begun, and its next packet not read
+	spare    []*Batch     // of files that are done
+	turn     int          // counts the calls of Next
+	err      error        // what Next returns from now on
 }
 
 // Next implements Source.
@@ -167,6 +201,10 @@ func (m *merged) Next(b *Batch) error {
 	m.turn++
 	for m.err == nil && len(b.Packets) < mergedPackets {
 		switch {
+		case len(m.headless) > 0:
+			err := m.headless[0]
+			m.headless = m.headless[1:]
+			return err
 		case m.hungry != nil:
 			// Reading may wait, or fail: what there is goes first.
 			if !b.isEmpty() {
@@ -196,8 +234,8 @@ func (m *merged) feed(b *Batch) error {
 	if c.source == nil {
 		if err := c.open(); err != nil {
 			// A file that could be read is not any more, so this is no damage.
-			m.err = err
-			return err
+			m.err = &FileError{c.index, err}
+			return m.err
 		}
 	}
 	if c.batch == nil {
@@ -215,12 +253,13 @@ func (m *merged) feed(b *Batch) error {
 		m.spare = append(m.spare, c.batch)
 		m.hungry, c.batch = nil, nil
 		if err := c.close(); err != nil {
-			m.err = fmt.Errorf("%s: %w", c.name(), cause(err))
+			m.err = &FileError{c.index, fmt.Errorf("%s: %w", c.name(), cause(err))}
 			return m.err
 		}
 		return nil
 	}
 	if err != nil {
+		err = &FileError{c.index, err}
 		if damage := (*DamageError)(nil); !errors.As(err, &damage) {
 			m.err = err
 		}

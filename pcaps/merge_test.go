@@ -358,3 +358,40 @@ func BenchmarkOpenAll(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/300000, "ns/packet")
 }
+
+// TestOpenAllHeadless reads on where files have no header, and says of each what is wrong.
+func TestOpenAllHeadless(t *testing.T) {
+	dir := t.TempDir()
+	good, empty, cut := filepath.Join(dir, "good"), filepath.Join(dir, "empty"), filepath.Join(dir, "cut")
+	writeCapture(t, good, []int64{1, 2})
+	for path, data := range map[string]string{empty: "", cut: "\x4d\x3c\xb2\xa1\x02"} {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := OpenAll(empty, good, cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, file := range []uint16{0, 2} {
+		err := s.Next(new(Batch))
+		var damage *DamageError
+		var of *FileError
+		if !errors.As(err, &damage) || damage.Code != TruncatedFile || damage.File != s.Files()[file] || !errors.As(err, &of) || of.File != file {
+			t.Errorf("file %d: %v", file, err)
+		}
+	}
+	got := drain(s)
+	wantEOF(t, got)
+	if len(got.packets) != 2 || got.packets[0].File != 1 {
+		t.Errorf("packets %v", got.packets)
+	}
+
+	if s, err := OpenAll(empty, cut); s != nil || err == nil || !strings.HasPrefix(err.Error(), empty) {
+		t.Errorf("no file with a header: %v, %v", s, err)
+	}
+	if _, err := OpenAll(empty, good, filepath.Join(dir, "none")); err == nil || !strings.HasSuffix(err.Error(), "none: no such file or directory") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}

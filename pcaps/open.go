@@ -26,6 +26,9 @@ func Open(path string) (Source, error) {
 	return s, nil
 }
 
+// errEmpty is what is wrong with a file of no bytes.
+var errEmpty = errors.New("empty, not even a file header")
+
 // openFile opens a file to be read through what reader makes of it.
 func openFile(path string, reader func(*os.File) io.Reader) (*fileSource, error) {
 	f, err := os.Open(path)
@@ -69,7 +72,7 @@ func (s *fileSource) recognise() error {
 	magic, err := s.window.peek(4)
 	switch {
 	case err == io.EOF && len(magic) == 0:
-		return fmt.Errorf("%s: empty, not even a file header", s.name)
+		return fmt.Errorf("%s: %w", s.name, errEmpty)
 	case err == io.EOF:
 		return s.notACapture()
 	case err != nil:

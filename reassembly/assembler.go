@@ -57,10 +57,10 @@ type Assembler struct {
 	stats   Stats
 	v4      table[key4]
 	v6      table[key6]
-	now     origin // the current packet
+	now     Origin // the current packet
 	seg     segment
 	span    [1]Span
-	refused map[pcaps.LinkType]bool // unsupported link types already told
+	refused map[fileLink]bool // unsupported link types already told
 
 	memory  int     // everything that Limits.Memory is about
 	held    int     // memory of all pending pieces
@@ -89,7 +89,7 @@ func New(h Handler) *Assembler {
 		handler: h,
 		v4:      newTable[key4](),
 		v6:      newTable[key6](),
-		refused: make(map[pcaps.LinkType]bool),
+		refused: make(map[fileLink]bool),
 	}
 	a.notes, _ = h.(Noter)
 	return a
@@ -100,36 +100,47 @@ func (a *Assembler) Stats() Stats { return a.stats }
 
 // Packet takes the next packet of the capture. Its data need to stay valid during the call only.
 // The error is an *UnsupportedLinkError, returned for the first packet of each such link
-// type; the packet is skipped, and so are those that follow it silently.
+// type in each file; the packet is skipped, and so are those that follow it silently.
 func (a *Assembler) Packet(p *pcaps.Packet) error {
 	a.stats.Packets++
 	switch a.seg.decode(p) {
 	case isTCP:
-		a.now = origin{p.Number, p.Time}
+		a.meet(p)
 		a.tcp(&a.seg)
 	case notTCP:
 		a.stats.NotTCP++
 	case isFragment:
 		a.stats.Fragments++
-		a.now = origin{p.Number, p.Time}
+		a.meet(p)
 		a.piece(&a.seg)
 	case malformed:
 		a.stats.Malformed++
 	case unknownLink:
 		a.stats.Unsupported++
-		if !a.refused[p.Link] {
-			a.refused[p.Link] = true
+		if kind := (fileLink{p.File, p.Link}); !a.refused[kind] {
+			a.refused[kind] = true
 			return &UnsupportedLinkError{Link: p.Link, Packet: p.Number}
 		}
 	}
 	return nil
 }
 
+// meet makes p the current packet.
+func (a *Assembler) meet(p *pcaps.Packet) {
+	a.now = Origin{p.Number, p.Time, p.File, uint32(a.stats.Packets)}
+}
+
+// A fileLink is a link type in one of the files.
+type fileLink struct {
+	file uint16
+	link pcaps.LinkType
+}
+
 // Close ends all connections in the order of their IDs: what still waits is handed on, with Gaps
 // for what is missing. The Assembler is of no use afterwards.
 func (a *Assembler) Close() {
 	a.closeDatagrams()
-	a.now.packet = 0
+	a.now.Packet = 0
 	live := slices.Concat(a.v4.connections(), a.v6.connections())
 	slices.SortFunc(live, func(x, y *conn) int { return cmp.Compare(x.ID, y.ID) })
 	asleep4, asleep6 := a.v4.sleepers(), a.v6.sleepers()
@@ -257,7 +268,7 @@ func (a *Assembler) reset(c *conn) {
 // A dying connection is one that an RST was seen of.
 type dying struct {
 	*conn
-	rst      origin // the first one
+	rst      Origin // the first one
 	position int64  // how many TCP packets of the capture there were then
 }
 
@@ -266,7 +277,7 @@ func (a *Assembler) endReset() {
 	n := 0
 	for ; n < len(a.dying); n++ {
 		c := &a.dying[n]
-		if !c.ended && a.stats.TCPPackets-c.position < settlePackets && a.now.time-c.rst.time < settleTime {
+		if !c.ended && a.stats.TCPPackets-c.position < settlePackets && a.now.Time-c.rst.Time < settleTime {
 			break
 		}
 		if !c.ended {
@@ -302,7 +313,7 @@ func (a *Assembler) end(c *conn, cause EndCause) {
 		a.tellRepeats(c, fewRepeats)
 	}
 	c.ended = true
-	a.handler.End(&c.Connection, cause, at.packet, at.time)
+	a.handler.End(&c.Connection, cause, at)
 	x, y := endpointOf(c.Ends[0]), endpointOf(c.Ends[1])
 	if c.v6 {
 		k, _ := key6Of(x, y)

@@ -19,8 +19,8 @@ type nothing struct{ bytes int }
 
 func (n *nothing) Chunk(_ *Connection, _ Direction, k Chunk)           { n.bytes += len(k.Data) }
 func (n *nothing) Gap(*Connection, Direction, Gap)                     {}
-func (n *nothing) Fin(*Connection, Direction, int64, int64)            {}
-func (n *nothing) End(*Connection, EndCause, int64, int64)             {}
+func (n *nothing) Fin(*Connection, Direction, Origin)                  {}
+func (n *nothing) End(*Connection, EndCause, Origin)                   {}
 func (n *nothing) ReassemblyComplete(reassembly.AssemblerContext) bool { return true }
 
 func (n *nothing) New(_, _ gopacket.Flow, _ *layers.TCP, _ reassembly.AssemblerContext) reassembly.Stream {

@@ -68,9 +68,9 @@ func (f *collector) Chunk(c *Connection, d Direction, k Chunk) {
 }
 func (f *collector) Gap(_ *Connection, _ Direction, g Gap) { f.gaps += g.Length }
 
-func (f *collector) Fin(*Connection, Direction, int64, int64) {}
+func (f *collector) Fin(*Connection, Direction, Origin) {}
 
-func (f *collector) End(c *Connection, _ EndCause, _, _ int64) {
+func (f *collector) End(c *Connection, _ EndCause, _ Origin) {
 	f.ended[flow{c.Ends[0], c.Ends[1]}]++
 	f.ended[flow{c.Ends[1], c.Ends[0]}]++
 }

@@ -68,7 +68,7 @@ const (
 // An UnsupportedLinkError says that packets of a link type cannot be read.
 type UnsupportedLinkError struct {
 	Link   pcaps.LinkType
-	Packet int64 // the first such packet, counted from 1
+	Packet int64 // the first such packet of a file, counted from 1
 }
 
 func (e *UnsupportedLinkError) Error() string {
@@ -220,7 +220,7 @@ func (s *segment) ipv4(data []byte, wire int) verdict {
 		s.fragment = fragment{
 			datagramKey: keyOf(s, uint32(binary.BigEndian.Uint16(data[4:])), data[9]),
 			next:        data[9],
-			piece:       piece{int64(place&offsetMask) * 8, body, int64(total - header - len(body)), origin{}},
+			piece:       piece{int64(place&offsetMask) * 8, body, int64(total - header - len(body)), Origin{}},
 			more:        place&moreFragments != 0,
 		}
 		return isFragment
@@ -266,7 +266,7 @@ func (s *segment) extensions(next byte, data []byte, length int) verdict {
 				s.fragment = fragment{
 					datagramKey: keyOf(s, binary.BigEndian.Uint32(data[4:]), 0),
 					next:        data[0],
-					piece:       piece{int64(place &^ 7), data[8:], int64(length - len(data)), origin{}},
+					piece:       piece{int64(place &^ 7), data[8:], int64(length - len(data)), Origin{}},
 					more:        place&more != 0,
 				}
 				return isFragment

@@ -34,7 +34,7 @@ type datagram struct {
 	held    int    // memory behind pieces
 	total   int64  // length of what is carried, 0 while the last piece has not come
 	time    int64  // of the first piece seen
-	latest  origin // of the latest one
+	latest  Origin // of the latest one
 	next    byte
 	tunnels int  // segment.tunnels in front of it
 	started bool // the first piece was seen
@@ -83,7 +83,7 @@ func (a *Assembler) piece(s *segment) {
 		a.stats.Malformed++
 		return
 	}
-	f.origin = a.now
+	f.Origin = a.now
 	d := a.datagram(f)
 	if d.state == done {
 		return
@@ -133,7 +133,7 @@ func (a *Assembler) datagram(f *fragment) *datagram {
 		if l.order[0].state == done {
 			wait = datagramDoneTime
 		}
-		if a.now.time-l.order[0].time < wait {
+		if a.now.Time-l.order[0].time < wait {
 			break
 		}
 		a.giveUpDatagram()
@@ -145,7 +145,7 @@ func (a *Assembler) datagram(f *fragment) *datagram {
 	if d != nil {
 		a.abandon(d)
 	}
-	d = &datagram{datagramKey: f.datagramKey, time: a.now.time}
+	d = &datagram{datagramKey: f.datagramKey, time: a.now.Time}
 	if l.byKey == nil {
 		l.byKey = make(map[datagramKey]*datagram)
 	}
@@ -261,7 +261,7 @@ func (a *Assembler) stream(d *datagram, p piece) {
 	s.seq += uint32(max(q.off, d.length) - d.length)
 	s.payload, s.length, s.leads = q.data, len(q.data)+int(q.cut), p.off == 0
 	now := a.now
-	a.now = p.origin
+	a.now = p.Origin
 	a.tcp(s)
 	a.now = now
 }

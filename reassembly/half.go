@@ -19,12 +19,6 @@ type half struct {
 	hole *hole // what the stream waits for, nil while nothing is missing
 }
 
-// An origin is the packet that something came in.
-type origin struct {
-	packet int64 // its number
-	time   int64 // its capture time, in nanoseconds since the Unix epoch
-}
-
 // maxBehind is how far behind the stream a packet can belong: the largest window there is
 // (RFC 7323, section 2.3). What seems to be further back has to be ahead, beyond a stretch that
 // the capture lacks.

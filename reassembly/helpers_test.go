@@ -65,12 +65,12 @@ func (r *recorder) Gap(c *Connection, d Direction, g Gap) {
 	r.note(c, "%s %d gap %d %s #%d", directionNames[d], g.Offset, g.Length, gapNames[g.Cause], g.Packet)
 }
 
-func (r *recorder) Fin(c *Connection, d Direction, packet, time int64) {
-	r.note(c, "%s fin #%d", directionNames[d], packet)
+func (r *recorder) Fin(c *Connection, d Direction, at Origin) {
+	r.note(c, "%s fin #%d", directionNames[d], at.Packet)
 }
 
-func (r *recorder) End(c *Connection, cause EndCause, packet, time int64) {
-	r.note(c, "end %s #%d", endNames[cause], packet)
+func (r *recorder) End(c *Connection, cause EndCause, at Origin) {
+	r.note(c, "end %s #%d", endNames[cause], at.Packet)
 }
 
 // A notingRecorder writes down notes, too.
@@ -79,7 +79,7 @@ type notingRecorder struct{ recorder }
 var noteNames = [...]string{"conflict", "duplicates", "twin"}
 
 func (r *notingRecorder) Note(c *Connection, d Direction, n Note) {
-	line := fmt.Sprintf("%s %d %s %d #%d/#%d", directionNames[d], n.Offset, noteNames[n.Kind], n.Length, n.Packet, n.First)
+	line := fmt.Sprintf("%s %d %s %d #%d/#%d", directionNames[d], n.Offset, noteNames[n.Kind], n.Length, n.Packet, n.First.Packet)
 	if n.Twin != nil {
 		line += fmt.Sprintf(" of %d", n.Twin.ID)
 	}

@@ -10,7 +10,7 @@ type piece struct {
 	off  int64  // stream offset of the first byte
 	data []byte // what was captured
 	cut  int64  // bytes behind data that were on the wire only
-	origin
+	Origin
 }
 
 func (p piece) end() int64  { return p.off + int64(len(p.data)) + p.cut }
@@ -47,7 +47,7 @@ type hole struct {
 	opened  int64  // capture time when the stream came to its present halt
 
 	fin     int64  // stream offset at which the FIN ends the stream, if half.finSeen
-	finFrom origin // the packet that brought it
+	finFrom Origin // the packet that brought it
 
 	acked   int64 // stream offset up to which the receiver has acknowledged
 	settled int64 // the same, as of a while ago

@@ -32,12 +32,12 @@ func (o *hole) settle(packets uint32, time int64) {
 // got them a while ago, or nothing is known of the receiver and it has been long.
 func (a *Assembler) lost(h *half) bool {
 	o := h.hole
-	o.settle(h.conn.packets, a.now.time)
+	o.settle(h.conn.packets, a.now.Time)
 	end, known := h.missing()
 	if !known {
 		return false
 	}
-	return o.settled >= end || !o.heard && a.now.time-o.opened >= silentTime
+	return o.settled >= end || !o.heard && a.now.Time-o.opened >= silentTime
 }
 
 // review gives up what is lost.
@@ -105,7 +105,7 @@ func (a *Assembler) open(h *half) {
 		pending: o.pending[:0],
 		recent:  o.recent[:0],
 		slot:    -1,
-		opened:  a.now.time,
+		opened:  a.now.Time,
 		acked:   h.next,
 		settled: h.next,
 	}

@@ -225,7 +225,7 @@ func wake[K pairKey](a *Assembler, t *table[K], k K) *conn {
 // endEmbryo tells the Handler of a connection that said nothing.
 func (a *Assembler) endEmbryo(c *conn, cause EndCause) {
 	c.ended = true
-	a.handler.End(&c.Connection, cause, a.now.packet, a.now.time)
+	a.handler.End(&c.Connection, cause, a.now)
 }
 
 // depart takes a connection that has ended out of its table. One that was evicted leaves nothing behind: what comes

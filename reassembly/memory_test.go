@@ -48,7 +48,7 @@ type ends struct {
 	last   int
 }
 
-func (e *ends) End(c *Connection, cause EndCause, _, _ int64) {
+func (e *ends) End(c *Connection, cause EndCause, _ Origin) {
 	e.causes[cause]++
 	e.last = c.ID
 }
@@ -222,7 +222,7 @@ type inOrder struct {
 	last int
 }
 
-func (w *inOrder) End(c *Connection, cause EndCause, _, _ int64) {
+func (w *inOrder) End(c *Connection, cause EndCause, _ Origin) {
 	if c.ID != w.last+1 || cause != EndOfInput || !c.Ends[0].Addr().IsValid() {
 		w.t.Fatalf("connection %d %v ends behind %d, cause %d", c.ID, c.Ends, w.last, cause)
 	}

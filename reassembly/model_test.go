@@ -71,7 +71,7 @@ func (w *witness) Note(c *Connection, d Direction, n Note) {
 		}
 		w.twins[c] = true
 	case RetransmissionConflict:
-		if n.Length <= 0 || n.Offset < 0 || n.First <= 0 || n.First >= n.Packet {
+		if n.Length <= 0 || n.Offset < 0 || n.First.Packet <= 0 || !n.First.Before(n.Origin) {
 			w.t.Fatalf("connection %d: note %+v", c.ID, n)
 		}
 	}
@@ -101,7 +101,7 @@ func (w *witness) Gap(c *Connection, d Direction, g Gap) {
 	s.next += g.Length
 }
 
-func (w *witness) Fin(c *Connection, d Direction, packet, time int64) {
+func (w *witness) Fin(c *Connection, d Direction, at Origin) {
 	s := w.heard(c, d)
 	if s.fin {
 		w.t.Fatalf("connection %d %v: second fin", c.ID, d)
@@ -109,7 +109,7 @@ func (w *witness) Fin(c *Connection, d Direction, packet, time int64) {
 	s.fin = true
 }
 
-func (w *witness) End(c *Connection, cause EndCause, packet, time int64) {
+func (w *witness) End(c *Connection, cause EndCause, at Origin) {
 	w.stream(c, FromA)
 	w.ended[c] = true
 }

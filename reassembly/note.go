@@ -13,7 +13,7 @@ type record struct {
 	off    int64
 	sum    uint64
 	length int
-	origin
+	Origin
 }
 
 // maxRecords is how many segments are remembered, over all connections: those that a copy or a quick
@@ -26,7 +26,7 @@ func (a *Assembler) remember(h *half, p *piece) {
 	}
 	r := &a.records[a.recorded%maxRecords]
 	a.recorded++
-	r.half, r.off, r.sum, r.length, r.origin = h, p.off, checksum(p.data), len(p.data), p.origin
+	r.half, r.off, r.sum, r.length, r.Origin = h, p.off, checksum(p.data), len(p.data), p.Origin
 }
 
 // recordOf returns the latest record of a segment that begins at off, or nil.
@@ -75,7 +75,7 @@ func (a *Assembler) attend(c *conn, h *half, seq uint32, s *segment) {
 
 // fresh takes note of bytes that are handed on.
 func (a *Assembler) fresh(h *half, p *piece) {
-	h.conn.fresh = uint32(p.time >> freshUnit)
+	h.conn.fresh = uint32(p.Time >> freshUnit)
 	if a.CompareDelivered {
 		a.remember(h, p)
 	}
@@ -90,7 +90,7 @@ func (a *Assembler) compare(h *half, p piece) {
 	if c.muted || len(p.data) <= 1 {
 		return
 	}
-	if since := int32(uint32(p.time>>freshUnit) - c.fresh); p.end() <= h.next && -repeatTime < since && since < repeatTime {
+	if since := int32(uint32(p.Time>>freshUnit) - c.fresh); p.end() <= h.next && -repeatTime < since && since < repeatTime {
 		c.repeats++
 		a.tellRepeats(c, manyRepeats)
 	}
@@ -98,7 +98,7 @@ func (a *Assembler) compare(h *half, p piece) {
 		return
 	}
 	if r := a.recordOf(h, p.off); r != nil && r.length == len(p.data) && r.sum != checksum(p.data) {
-		a.conflict(h, p, r.off, int64(r.length), r.packet)
+		a.conflict(h, p, r.off, int64(r.length), r.Origin)
 	}
 }
 
@@ -110,16 +110,16 @@ func (a *Assembler) compareHeld(h *half, p piece) {
 	pending := h.hole.pending
 	for i := pending.find(p.off); i < len(pending) && pending[i].off < p.end(); i++ {
 		if off, length := p.differs(pending[i]); length > 0 {
-			a.conflict(h, p, off, length, pending[i].packet)
+			a.conflict(h, p, off, length, pending[i].Origin)
 		}
 	}
 }
 
 // conflict tells of bytes that differ from those of an earlier packet. A single byte is that of
 // a keep-alive probe, which may be anything (RFC 9293, section 3.8.4).
-func (a *Assembler) conflict(h *half, p piece, off, length, first int64) {
+func (a *Assembler) conflict(h *half, p piece, off, length int64, first Origin) {
 	if len(p.data) > 1 {
-		a.notes.Note(&h.conn.Connection, h.dir, Note{Kind: RetransmissionConflict, Offset: off, Length: length, Packet: p.packet, Time: p.time, First: first})
+		a.notes.Note(&h.conn.Connection, h.dir, Note{Kind: RetransmissionConflict, Offset: off, Length: length, Origin: p.Origin, First: first})
 	}
 }
 
@@ -139,7 +139,7 @@ func (a *Assembler) tellRepeats(c *conn, enough uint32) {
 		return
 	}
 	c.doubled = true
-	a.notes.Note(&c.Connection, FromA, Note{Kind: DuplicatePackets, Packet: a.now.packet, Time: a.now.time})
+	a.notes.Note(&c.Connection, FromA, Note{Kind: DuplicatePackets, Origin: a.now})
 }
 
 // A greeting is what was seen of the handshake and the first payload that one or several connections have in common.
@@ -152,7 +152,7 @@ type greeting struct {
 	dir     Direction
 	seq     uint32
 	data    []byte
-	origin
+	Origin
 }
 
 // met is a connection that was met.
@@ -186,8 +186,8 @@ func (a *Assembler) greet(c *conn, h *half, s *segment) {
 	}
 	isn := [2]uint32{s.ack - 1, s.seq}
 	g := a.greetings.byISN[isn]
-	if g == nil || a.now.time-g.time >= twinTime || g.spoken {
-		a.greetings.add(&greeting{isn: isn, time: a.now.time, conns: []met{{c.ID, &c.Connection}}})
+	if g == nil || a.now.Time-g.time >= twinTime || g.spoken {
+		a.greetings.add(&greeting{isn: isn, time: a.now.Time, conns: []met{{c.ID, &c.Connection}}})
 		c.greeted = true
 		return
 	}
@@ -224,16 +224,16 @@ func (a *Assembler) introduce(c *conn, h *half, seq uint32, s *segment) {
 	}
 	data := s.payload[:min(len(s.payload), maxGreetingData)]
 	if !g.spoken {
-		g.spoken, g.speaker, g.origin = true, met{c.ID, &c.Connection}, a.now
+		g.spoken, g.speaker, g.Origin = true, met{c.ID, &c.Connection}, a.now
 		g.dir, g.seq, g.data = h.dir, seq, bytes.Clone(data)
 		return
 	}
-	if g.speaker.id == c.ID || g.dir != h.dir || g.seq != seq || !bytes.Equal(g.data, data) || a.now.time-g.origin.time >= twinTime {
+	if g.speaker.id == c.ID || g.dir != h.dir || g.seq != seq || !bytes.Equal(g.data, data) || a.now.Time-g.Origin.Time >= twinTime {
 		return
 	}
 	a.notes.Note(&c.Connection, h.dir, Note{
 		Kind: NATTwin, Offset: 0, Length: int64(s.length),
-		Packet: a.now.packet, Time: a.now.time, First: g.packet, Twin: g.speaker.conn,
+		Origin: a.now, First: g.Origin, Twin: g.speaker.conn,
 	})
 	c.muted = true
 	a.stats.Twins++

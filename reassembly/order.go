@@ -29,7 +29,7 @@ func (a *Assembler) acknowledge(h, peer *half, s *segment) {
 	}
 	peer.hole.heard = true
 	if off <= peer.next+maxBehind {
-		peer.hole.acknowledge(off, h.conn.packets, a.now.time)
+		peer.hole.acknowledge(off, h.conn.packets, a.now.Time)
 	}
 }
 
@@ -79,7 +79,7 @@ func (a *Assembler) finish(h *half, seq uint32) {
 func (a *Assembler) deliver(h *half, p piece) {
 	if len(p.data) > 0 {
 		if !h.conn.muted {
-			a.span[0] = Span{Offset: p.off, Packet: p.packet, Time: p.time}
+			a.span[0] = Span{p.off, p.Origin}
 			a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
 			a.stats.Delivered += int64(len(p.data))
 		}
@@ -89,15 +89,15 @@ func (a *Assembler) deliver(h *half, p piece) {
 		h.next += int64(len(p.data))
 	}
 	if p.cut > 0 {
-		a.gap(h, p.cut, Snaplen, p.origin)
+		a.gap(h, p.cut, Snaplen, p.Origin)
 	}
 }
 
-func (a *Assembler) gap(h *half, length int64, cause GapCause, o origin) {
+func (a *Assembler) gap(h *half, length int64, cause GapCause, at Origin) {
 	if !h.conn.muted {
 		a.stats.Gaps++
 		a.stats.GapBytes += length
-		a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Packet: o.packet, Time: o.time})
+		a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Origin: at})
 	}
 	h.next += length
 }
@@ -139,14 +139,14 @@ func (a *Assembler) advance(h *half) {
 	if h.finSeen && h.next == o.fin {
 		h.ended = true
 		if !h.conn.muted {
-			a.handler.Fin(&h.conn.Connection, h.dir, o.finFrom.packet, o.finFrom.time)
+			a.handler.Fin(&h.conn.Connection, h.dir, o.finFrom)
 		}
 	}
 	if h.ended || len(o.pending) == 0 && !h.finSeen && o.acked <= h.next {
 		a.close(h)
 		return
 	}
-	o.opened, o.heard = a.now.time, false
+	o.opened, o.heard = a.now.Time, false
 }
 
 // keep copies a piece that lies ahead of its stream.

@@ -26,12 +26,28 @@ type Connection struct {
 	Consumer any
 }
 
+// An Origin is the packet that something came in.
+type Origin struct {
+	Packet int64  // its number in its file, from 1
+	Time   int64  // its capture time, nanoseconds since the Unix epoch
+	File   uint16 // its file, as in pcaps.Packet
+
+	order uint32 // how many packets of all files there were by then, modulo 2^32
+}
+
+// Before says whether o comes before p in the capture, which may be several files read as one.
+func (o Origin) Before(p Origin) bool {
+	if o.File == p.File {
+		return o.Packet < p.Packet
+	}
+	return int32(o.order-p.order) < 0
+}
+
 // A Span says which packet carried a run of stream bytes: those from Offset up to the
 // next Span's Offset, or to the end of the Chunk.
 type Span struct {
 	Offset int64 // stream offset of the first byte
-	Packet int64 // number of the packet in the capture, from 1
-	Time   int64 // its capture time, nanoseconds since the Unix epoch
+	Origin       // the packet
 }
 
 // A Chunk is a run of contiguous stream bytes. Data and Spans are valid during the call only.
@@ -55,8 +71,7 @@ type Gap struct {
 	Offset int64 // stream offset of the first missing byte
 	Length int64
 	Cause  GapCause
-	Packet int64 // the packet that made it plain, 0 at the end of the input
-	Time   int64 // capture time of that packet, or of the last packet of the input
+	Origin // the packet that made it plain; at the end of the input its number is 0, its time that of the last packet
 }
 
 // An EndCause says why nothing more comes on a connection.
@@ -74,7 +89,7 @@ const (
 type NoteKind uint8
 
 const (
-	RetransmissionConflict NoteKind = iota // bytes were captured twice and differ; those of packet First were handed over
+	RetransmissionConflict NoteKind = iota // bytes were captured twice and differ; those of First were handed over
 	DuplicatePackets                       // Packet and many before it are the same packets captured twice; told once a connection
 	NATTwin                                // the connection is Twin, captured on the other side of an address translation
 )
@@ -85,9 +100,8 @@ type Note struct {
 	Kind   NoteKind
 	Offset int64       // stream offset of the first byte concerned
 	Length int64       // how many bytes, up to the last one concerned
-	Packet int64       // the packet that made it plain
-	Time   int64       // its capture time
-	First  int64       // the packet that brought the bytes before
+	Origin             // the packet that made it plain
+	First  Origin      // the packet that brought the bytes before
 	Twin   *Connection // for NATTwin, valid during the call only; nil otherwise
 }
 
@@ -108,7 +122,8 @@ type Handler interface {
 	// Gap says that bytes of one direction are missing; the next Chunk goes on behind them.
 	Gap(c *Connection, d Direction, gap Gap)
 	// Fin says that one direction has ended in order: every byte before it was handed over as Chunk or Gap.
-	Fin(c *Connection, d Direction, packet, time int64)
-	// End says that nothing more will come on the connection. It is called once for every connection.
-	End(c *Connection, cause EndCause, packet, time int64)
+	Fin(c *Connection, d Direction, at Origin)
+	// End says that nothing more will come on the connection. It is called once for every connection. At the end of
+	// the input at has the number 0 and the time of the last packet.
+	End(c *Connection, cause EndCause, at Origin)
 }

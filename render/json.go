@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/base64"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -62,7 +63,7 @@ func (j *JSON) Report(r *dissect.Report) {
 		b = appendConnection(b, r.Connection)
 	} else {
 		b = append(b, `,"capture":`...)
-		b = appendString(b, j.options.File)
+		b = appendString(b, j.options.file(r.File))
 	}
 	if r.Message > 0 {
 		b = append(b, `,"message":`...)
@@ -73,6 +74,9 @@ func (j *JSON) Report(r *dissect.Report) {
 		b = j.clock.appendTime(b, r.Time)
 		b = append(b, `","packet":`...)
 		b = strconv.AppendInt(b, r.Packet, 10)
+		if j.options.several() {
+			b = appendString(append(b, `,"file":`...), j.options.file(r.File))
+		}
 	}
 	b = appendFindings(b, r.Findings)
 	j.buf = append(b, '}', '\n')
@@ -96,6 +100,12 @@ func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
 	b = strconv.AppendInt(b, p.Last, 10)
 	b = append(b, `,"count":`...)
 	b = strconv.AppendInt(b, int64(p.Count), 10)
+	if j.options.several() {
+		b = appendString(append(b, `,"file":`...), j.options.file(p.LastFile))
+		if p.FirstFile != p.LastFile {
+			b = appendString(append(b, `,"firstFile":`...), j.options.file(p.FirstFile))
+		}
+	}
 	if j.options.Packets {
 		b = append(b, `,"list":[`...)
 		for i, n := range p.List {
@@ -105,8 +115,24 @@ func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
 			b = strconv.AppendInt(b, n, 10)
 		}
 		b = append(b, ']')
+		b = j.appendListFiles(b, p)
 	}
 	return append(b, '}')
+}
+
+// appendListFiles appends the file of each packet in the list, unless all are of the same.
+func (j *JSON) appendListFiles(b []byte, p *dissect.Packets) []byte {
+	if !slices.ContainsFunc(p.ListFiles, func(file uint16) bool { return file != p.LastFile }) {
+		return b
+	}
+	b = append(b, `,"listFiles":[`...)
+	for i, file := range p.ListFiles {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, j.options.file(file))
+	}
+	return append(b, ']')
 }
 
 func appendHeader(b []byte, m *dissect.Message) []byte {

@@ -21,7 +21,18 @@ type Options struct {
 	Aligned     bool          // summary: columns aligned for a terminal, not tab-separated
 	Errors      *atomic.Int64 // summary: counts answers with errors, for all instances together
 	Continued   bool          // what comes before the messages is left out
-	File        string        // json: name of the capture, for findings of the whole capture
+	Files       []string      // names of the captures that are read as one, by their index; of one it is told in findings of the whole capture only
+}
+
+// several says whether packets have to be told by their files, too.
+func (o *Options) several() bool { return len(o.Files) > 1 }
+
+// file returns the name of a capture.
+func (o *Options) file(index uint16) string {
+	if int(index) < len(o.Files) {
+		return o.Files[index]
+	}
+	return ""
 }
 
 // A RecordsMode says how much of records fields is shown.

@@ -7,14 +7,17 @@ import (
 )
 
 // A findingLog writes findings to standard error, beside an output that has no place for them.
-type findingLog struct{ sink }
+type findingLog struct {
+	sink
+	options *Options
+}
 
 // report writes what has not been said there already.
 func (l *findingLog) report(r *dissect.Report) {
 	if r.Told {
 		return
 	}
-	l.buf = appendReport(l.buf, r)
+	l.buf = l.appendReport(l.buf, r)
 	l.written()
 }
 
@@ -25,8 +28,16 @@ func (l *findingLog) note(m *dissect.Message, findings []dissect.Finding) {
 	}
 }
 
+// appendFile appends the file behind the number of a packet, where there are several.
+func appendFile(b []byte, o *Options, file uint16) []byte {
+	if !o.several() {
+		return b
+	}
+	return appendEscaped(append(b, " of "...), o.file(file), false)
+}
+
 // appendReport appends findings as lines of text, for people and standard error.
-func appendReport(b []byte, r *dissect.Report) []byte {
+func (l *findingLog) appendReport(b []byte, r *dissect.Report) []byte {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		b = append(b, f.Severity.String()...)
@@ -37,6 +48,8 @@ func appendReport(b []byte, r *dissect.Report) []byte {
 			b = strconv.AppendInt(b, int64(r.Connection.ID), 10)
 			b = append(append(b, ' '), r.Connection.ClientName...)
 			b = append(append(b, " > "...), r.Connection.ServerName...)
+		} else if l.options.several() {
+			b = appendEscaped(append(b, ' '), l.options.file(r.File), false)
 		}
 		if r.Message > 0 {
 			b = append(b, " message "...)
@@ -45,6 +58,7 @@ func appendReport(b []byte, r *dissect.Report) []byte {
 		if r.Packet > 0 {
 			b = append(b, " packet "...)
 			b = strconv.AppendInt(b, r.Packet, 10)
+			b = appendFile(b, l.options, r.File)
 		}
 		if f.Offset >= 0 {
 			b = append(b, " offset "...)

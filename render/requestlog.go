@@ -18,7 +18,7 @@ type RequestLog struct {
 
 // NewRequestLog returns the format "requestlog"; findings are written to log.
 func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
-	return &RequestLog{sink: sink{w: w}, json: JSON{options: o}, findings: findingLog{sink{w: log}}, names: map[string]string{}}
+	return &RequestLog{sink: sink{w: w}, json: JSON{options: o}, findings: findingLog{sink{w: log}, &o}, names: map[string]string{}}
 }
 
 // Needs implements Format.

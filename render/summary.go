@@ -98,7 +98,8 @@ func NewSummary(w, log io.Writer, o Options) *Summary {
 	if o.Errors == nil {
 		o.Errors = &atomic.Int64{}
 	}
-	s := &Summary{sink: sink{w: w}, options: o, findings: findingLog{sink{w: log}}}
+	s := &Summary{sink: sink{w: w}, options: o}
+	s.findings = findingLog{sink{w: log}, &s.options}
 	if !o.Continued {
 		s.title()
 	}

@@ -136,7 +136,7 @@ func (t *Tree) messageLine(b []byte) []byte {
 	b = append(b, ' ')
 	b = t.ends.append(b, m.Connection, m.Kind)
 	b = append(b, t.colors.title.off...)
-	b = appendPacketRange(append(b, ' ', ' '), &m.Packets)
+	b = t.appendPacketRange(append(b, ' ', ' '), &m.Packets)
 	b = append(b, ' ', ' ')
 	b = strconv.AppendInt(b, int64(m.Size), 10)
 	b = append(b, 'B')
@@ -195,14 +195,30 @@ func (e *ends) append(b []byte, c *dissect.Connection, kind schema.Kind) []byte 
 }
 
 // appendPacketRange appends the first and last packet of a message, and how many there are where others stand between them.
-func appendPacketRange(b []byte, p *dissect.Packets) []byte {
+func (t *Tree) appendPacketRange(b []byte, p *dissect.Packets) []byte {
+	if p.FirstFile != p.LastFile {
+		return t.appendPacketsOfFiles(b, p)
+	}
 	if p.First == p.Last {
-		return strconv.AppendInt(append(b, "packet "...), p.First, 10)
+		b = strconv.AppendInt(append(b, "packet "...), p.First, 10)
+		return appendFile(b, &t.options, p.LastFile)
 	}
 	b = strconv.AppendInt(append(b, "packets "...), p.First, 10)
 	b = strconv.AppendInt(append(b, '-'), p.Last, 10)
 	if int64(p.Count) != p.Last-p.First+1 {
 		b = strconv.AppendInt(append(b, '/'), int64(p.Count), 10)
+	}
+	return appendFile(b, &t.options, p.LastFile)
+}
+
+// appendPacketsOfFiles is appendPacketRange for a message that begins in one file and ends in another.
+func (t *Tree) appendPacketsOfFiles(b []byte, p *dissect.Packets) []byte {
+	b = strconv.AppendInt(append(b, "packets "...), p.First, 10)
+	b = appendFile(b, &t.options, p.FirstFile)
+	b = strconv.AppendInt(append(b, " to "...), p.Last, 10)
+	b = appendFile(b, &t.options, p.LastFile)
+	if p.Count > 2 {
+		b = append(strconv.AppendInt(append(b, ", "...), int64(p.Count), 10), " in all"...)
 	}
 	return b
 }

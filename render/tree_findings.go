@@ -162,7 +162,7 @@ func (t *Tree) reportLine(b []byte, r *dissect.Report, f *dissect.Finding) []byt
 	if r.Connection != nil {
 		b = t.ends.append(b, r.Connection, schema.Request)
 	} else {
-		b = appendEscaped(append(b, "capture "...), t.options.File, false)
+		b = appendEscaped(append(b, "capture "...), t.options.file(r.File), false)
 	}
 	return t.appendFinding(append(b, ' '), f)
 }

@@ -52,11 +52,11 @@ func converse(out Format, steps ...step) {
 		netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:9092")}}
 	var offset [2]int64
 	for i, s := range steps {
-		span := reassembly.Span{Offset: offset[s.from], Packet: int64(i) + 4, Time: at + int64(i)*1e6}
+		span := reassembly.Span{Offset: offset[s.from], Origin: reassembly.Origin{Packet: int64(i) + 4, Time: at + int64(i)*1e6}}
 		d.Chunk(c, s.from, reassembly.Chunk{Data: s.frame, Offset: span.Offset, Spans: []reassembly.Span{span}})
 		offset[s.from] += int64(len(s.frame))
 	}
-	d.End(c, reassembly.EndOfInput, 0, at+int64(len(steps))*1e6)
+	d.End(c, reassembly.EndOfInput, reassembly.Origin{Time: at + int64(len(steps))*1e6})
 	out.Flush()
 }
 
@@ -346,7 +346,7 @@ func TestSecretValuesAreWithheld(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	var out bytes.Buffer
-	tree := NewTree(&out, Options{File: "a\x1b.pcap"})
+	tree := NewTree(&out, Options{Files: []string{"a\x1b.pcap"}})
 	converse(tree, request(unhex(t, alterDirsRequest)), response(unhex(t, alterDirsResponse)), request(unhex(t, alterDirsRequest)))
 	tree.Report(&dissect.Report{Findings: []dissect.Finding{{Code: "truncated-file", Severity: dissect.Error, Offset: -1, Text: "cut\n"}}})
 	tree.Flush()

@@ -51,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join(testdata, "script"),
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"$": transcribe, "head": head},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"$": transcribe, "head": head, "split": split},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {
 				return os.Geteuid() == 0, nil

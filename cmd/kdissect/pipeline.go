@@ -15,7 +15,7 @@ import (
 
 // A pipeline moves packets from a source through the layers to a format.
 type pipeline struct {
-	file      string
+	files     []string // the names of the captures that source reads
 	source    pcaps.Source
 	dissector *dissect.Dissector
 	assembler *reassembly.Assembler
@@ -27,8 +27,9 @@ type pipeline struct {
 const maxDamages = 20
 
 // dissectAll moves all packets of a source, up to its end or the first error of the writer.
-func dissectAll(file string, source pcaps.Source, format render.Format) error {
-	p := pipeline{file: file, source: source, format: format, dissector: dissect.New(schema.Embedded(), format.Needs(), format)}
+func dissectAll(files []string, source pcaps.Source, format render.Format) error {
+	p := pipeline{files: files, source: source, format: format, dissector: dissect.New(schema.Embedded(), format.Needs(), format)}
+	p.dissector.Files = files
 	p.assembler = reassembly.New(p.dissector)
 	if err := p.run(); err != nil {
 		return err
@@ -39,7 +40,7 @@ func dissectAll(file string, source pcaps.Source, format render.Format) error {
 		return err
 	}
 	if p.damages > maxDamages {
-		fmt.Fprintf(os.Stderr, "kdissect: %s: %d damages in all\n", file, p.damages)
+		fmt.Fprintf(os.Stderr, "kdissect: %s: %d damages in all\n", p.input(), p.damages)
 	}
 	if p.damages > 0 {
 		return statusError{status: statusDamaged}
@@ -53,19 +54,24 @@ func (p *pipeline) run() error {
 	for {
 		err := p.source.Next(&batch)
 		var damage *pcaps.DamageError
+		var file uint16
+		if failed := (*pcaps.FileError)(nil); errors.As(err, &failed) {
+			file = failed.File
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &damage):
-			p.complain(err, dissect.Code(damage.Code))
+			p.complain(file, err, dissect.Code(damage.Code))
 			continue
 		case err != nil:
-			p.complain(err, dissect.DamagedBlock)
+			p.complain(file, err, dissect.DamagedBlock)
 			return nil
 		}
 		for i := range batch.Packets {
-			if err := p.assembler.Packet(&batch.Packets[i]); err != nil {
-				p.complain(fmt.Errorf("%s: %w", p.file, err), dissect.UnsupportedLinkType)
+			packet := &batch.Packets[i]
+			if err := p.assembler.Packet(packet); err != nil {
+				p.complain(packet.File, fmt.Errorf("%s: %w", p.files[packet.File], err), dissect.UnsupportedLinkType)
 			}
 		}
 		batch.Release()
@@ -75,11 +81,19 @@ func (p *pipeline) run() error {
 	}
 }
 
-// complain says what is wrong with the input, on standard error and in the output.
-func (p *pipeline) complain(err error, code dissect.Code) {
+// input names what is read.
+func (p *pipeline) input() string {
+	if len(p.files) == 1 {
+		return p.files[0]
+	}
+	return fmt.Sprintf("%d captures", len(p.files))
+}
+
+// complain says what is wrong with a file, on standard error and in the output.
+func (p *pipeline) complain(file uint16, err error, code dissect.Code) {
 	if p.damages++; p.damages > maxDamages {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "kdissect:", err)
-	p.dissector.Report(dissect.Finding{Code: code, Severity: dissect.Error, Offset: -1, Text: err.Error()}, true)
+	p.dissector.Report(file, dissect.Finding{Code: code, Severity: dissect.Error, Offset: -1, Text: err.Error()}, true)
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
 
 	"github.com/mattn/go-isatty"
@@ -34,11 +34,11 @@ func newRead() *cobra.Command {
 		color:   choice{"auto", []string{"auto", "always", "never"}},
 	}
 	cmd := &cobra.Command{
-		Use:     "read [flags] FILE",
-		Short:   "Read a capture file, or - for standard input",
+		Use:     "read [flags] FILE...",
+		Short:   "Read capture files as one, or - for standard input",
 		Example: rootExamples,
-		Args:    oneFile,
-		RunE:    func(_ *cobra.Command, args []string) error { return f.read(args[0]) },
+		Args:    someFiles,
+		RunE:    func(_ *cobra.Command, args []string) error { return f.read(args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -56,46 +56,75 @@ func newRead() *cobra.Command {
 	return cmd
 }
 
-func oneFile(cmd *cobra.Command, args []string) error {
-	switch len(args) {
-	case 1:
-		return nil
-	case 0:
+// someFiles wants at least one file, and each once: all of what came twice would be taken for retransmissions.
+func someFiles(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return fmt.Errorf("which capture? Name a file, or - for standard input; %s --help has examples", cmd.CommandPath())
 	}
-	return fmt.Errorf("one capture at a time, not %d (%s)", len(args), strings.Join(args, ", "))
+	named := make(map[string]string, len(args))
+	for _, file := range args {
+		place := placeOf(file)
+		switch other, twice := named[place]; {
+		case twice && file == "-":
+			return errors.New("standard input (-) is named twice; it can be read once")
+		case twice && other == file:
+			return fmt.Errorf("%s is named twice; name each capture once", file)
+		case twice:
+			return fmt.Errorf("%s and %s are the same file; name each capture once", other, file)
+		}
+		named[place] = file
+	}
+	return nil
 }
 
-// read dissects one capture and prints it.
-func (f *readFlags) read(file string) error {
+// placeOf returns the path of a file without symbolic links. What cannot be followed stays as it is.
+func placeOf(file string) string {
+	if file == "-" {
+		return file
+	}
+	target, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return file
+	}
+	if place, err := filepath.Abs(target); err == nil {
+		return place
+	}
+	return target
+}
+
+// read dissects captures, several as one, and prints what is in them.
+func (f *readFlags) read(files []string) error {
 	if f.options.MaxRecords < 1 || f.options.MaxBytes < 1 {
 		return errors.New("--max-records and --max-bytes want at least 1; --full cuts nothing")
 	}
-	f.settle(file)
-	source, err := f.open(file)
+	if f.follow && len(files) > 1 {
+		return fmt.Errorf("--follow reads one capture as it grows, not %d: name the one that is being written, or leave --follow out to read what is there", len(files))
+	}
+	f.settle(files)
+	source, err := f.open(files)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	return dissectAll(file, source, f.format())
+	return dissectAll(files, source, f.format())
 }
 
-// open opens the capture; one that is followed is read until the user interrupts.
-func (f *readFlags) open(file string) (pcaps.Source, error) {
+// open opens the captures as one; one that is followed is read until the user interrupts.
+func (f *readFlags) open(files []string) (pcaps.Source, error) {
 	if !f.follow {
-		return pcaps.Open(file)
+		return pcaps.OpenAll(files...)
 	}
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt) // up to the end of the program
-	return pcaps.Follow(ctx, file)
+	return pcaps.Follow(ctx, files[0])
 }
 
 // settle derives the options that flags, terminal and environment give together.
-func (f *readFlags) settle(file string) {
+func (f *readFlags) settle(files []string) {
 	terminal := isatty.IsTerminal(os.Stdout.Fd())
 	colorful := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	f.options.Color = f.color.value == "always" || f.color.value == "auto" && colorful
 	f.options.Aligned = terminal
-	f.options.File = file
+	f.options.Files = files
 	f.options.Errors = &atomic.Int64{}
 	f.options.Records = f.recordsMode()
 }

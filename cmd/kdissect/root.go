@@ -15,12 +15,13 @@ versions and the pairing of requests with responses are found in the capture.`
 const rootExamples = `  kdissect capture.pcap                    every message as a tree
   kdissect -o summary capture.pcapng       a line for each request and its response
   kdissect -o json capture.pcap | jq .     for programs
+  kdissect -o summary broker-1.pcap.*      a rotated set as one capture, in order of time
   tcpdump -U -w - port 9092 | kdissect -   from a pipe, as the packets come`
 
-// newRoot returns the command line. The root command is read: kdissect FILE is kdissect read FILE.
+// newRoot returns the command line. The root command is read: kdissect FILE... is kdissect read FILE....
 func newRoot() *cobra.Command {
 	root := newRead()
-	root.Use = "kdissect [flags] FILE"
+	root.Use = "kdissect [flags] FILE..."
 	root.Short = "Read Kafka off the wire"
 	root.Long = rootHelp
 	root.Example = rootExamples
