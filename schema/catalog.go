@@ -214,6 +214,15 @@ func (c *Catalog) Newest(name string) int16 {
 	return -1
 }
 
+// Versions returns the versions of a message. known is false where the catalog does not have it.
+func (c *Catalog) Versions(name string) (v Versions, known bool) {
+	e := c.byName[name]
+	if e == nil {
+		return None, false
+	}
+	return e.versions, true
+}
+
 // IsInternalTopic tells whether Kafka writes the records of a topic for itself, in layouts that the catalog knows.
 func IsInternalTopic(topic string) bool { return internalTopics[topic] != "" }
 

@@ -180,3 +180,11 @@ func (c *compiler) value(op Op, f *Field) {
 
 // Version is the version of the message that the Op belongs to.
 func (op *Op) Version() int16 { return op.plan.Version }
+
+// Fields are the fields of the structure that the Op stands for, or whose array it is, those of other versions included.
+func (op *Op) Fields() []*Field {
+	if op.Field == nil {
+		return op.Message().Fields
+	}
+	return op.Message().structFields(op.Field)
+}
