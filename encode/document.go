@@ -197,14 +197,17 @@ func (d *documentReader) kind(prefix string) schema.Kind {
 func (d *documentReader) api(prefix string) *schema.API {
 	var byName, byKey *schema.API
 	if v := d.fields["apiName"]; v != nil {
-		name, _ := v.(string)
+		name, ok := v.(string)
+		if !ok {
+			d.fail(prefix+"apiName", "the name of an API is wanted here, not %s", describe(v))
+		}
 		for api := range d.catalog.APIs {
 			if strings.EqualFold(api.Name, name) {
 				byName = api
 			}
 		}
 		if byName == nil {
-			d.fail(prefix+"apiName", "there is no API %s", describe(v))
+			d.fail(prefix+"apiName", "there is no API %.40q", name)
 		}
 	}
 	if d.fields["apiKey"] != nil {

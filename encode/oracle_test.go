@@ -35,7 +35,7 @@ type oracleLine struct {
 	JSON               map[string]any
 	UnknownTags        []any
 	Records            []recordsField
-	Batches            any
+	Batches            []map[string]any
 	BodyOffset         int
 	bytes              []byte
 	TrailingBytes      int
@@ -245,5 +245,22 @@ func TestSmallest(t *testing.T) {
 	})
 	if lines != 736 {
 		t.Errorf("%d lines, want 736", lines)
+	}
+}
+
+// A few lines of the oracle are kept beside the package.
+func TestKeptLines(t *testing.T) {
+	f, err := os.Open("testdata/oracle.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := readLines(t, f, func(o *oracleLine) {
+		if err := o.check(t); err != nil {
+			t.Errorf("%s: %v", o, err)
+		}
+	})
+	if lines != 26 {
+		t.Errorf("%d lines", lines)
 	}
 }

@@ -34,6 +34,6 @@ func newRoot() *cobra.Command {
 		}
 		return err
 	})
-	root.AddCommand(newRead())
+	root.AddCommand(newRead(), newEncode())
 	return root
 }
