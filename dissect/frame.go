@@ -59,19 +59,23 @@ type frame struct {
 	start    int64             // the earliest capture time of its packets
 	count    int               // of its packets
 	listed   bool              // the numbers of all packets are wanted
-	list     []int64           // then these are they, in stream order,
-	files    []uint16          // and the file of each
-	cut      *cut              // bytes are missing
-	request  *request          // registered with the connection when its header came: what it is, or what it answers
-	header   bool              // the header was looked at
-	waited   bool              // for its request, in vain
+	list     []reassembly.Origin
+	cut      *cut     // bytes are missing
+	request  *request // registered with the connection when its header came: what it is, or what it answers
+	header   bool     // the header was looked at
+	waited   bool     // for its request, in vain
 	holes    []hole
 	findings []Finding // what was noticed before the frame was whole
 }
 
+// begin makes f a new frame, each field set: a literal would be copied.
 func (f *frame) begin(from reassembly.Origin) {
-	*f = frame{first: from, last: from, start: from.Time, listed: f.listed, list: f.list[:0], files: f.files[:0], holes: f.holes[:0]}
-	f.add(from)
+	f.first, f.last, f.latest, f.start, f.count = from, from, from, from.Time, 1
+	if f.listed {
+		f.list = append(f.list[:0], from)
+	}
+	f.cut, f.request, f.header, f.waited = nil, nil, false, false
+	f.holes, f.findings = f.holes[:0], nil
 }
 
 // add notes that the next bytes of the frame came with a packet.
@@ -82,7 +86,7 @@ func (f *frame) add(from reassembly.Origin) {
 	f.latest = from
 	f.count++
 	if f.listed {
-		f.list, f.files = append(f.list, from.Packet), append(f.files, from.File)
+		f.list = append(f.list, from)
 	}
 	f.start = min(f.start, from.Time)
 	if from.Before(f.first) {
@@ -95,7 +99,7 @@ func (f *frame) add(from reassembly.Origin) {
 
 // packets says which packets brought the frame so far.
 func (f *frame) packets() Packets {
-	return Packets{f.first.Packet, f.last.Packet, f.first.File, f.last.File, f.count, f.list, f.files}
+	return Packets{f.first.Packet, f.last.Packet, f.first.File, f.last.File, f.count, f.list}
 }
 
 // bytes takes the next bytes of the stream, all of one packet.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/schema"
 )
 
@@ -13,8 +14,7 @@ type Packets struct {
 	First, Last         int64 // as the capture has them: in one file the lowest and the highest number
 	FirstFile, LastFile uint16
 	Count               int
-	List                []int64  // all of them in stream order, if Needs asks for it
-	ListFiles           []uint16 // the file of each of List
+	List                []reassembly.Origin // all of them in stream order, if Needs asks for it
 }
 
 // A Message is one request or response. It and all that it refers to are valid during the call that hands it over; a Snapshot

@@ -16,9 +16,9 @@ func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 	if m.decoded {
 		known = known[:m.before] // decoding it again finds the others again
 	}
-	list, files := append(s.Packets.List[:0], m.Packets.List...), append(s.Packets.ListFiles[:0], m.Packets.ListFiles...)
+	list := append(s.Packets.List[:0], m.Packets.List...)
 	s.Head = m.Head
-	s.Packets.List, s.Packets.ListFiles = list, files
+	s.Packets.List = list
 	s.findings = append(s.findings[:0], known...)
 	s.holes = append(s.holes[:0], m.holes...)
 	start := len(arena)

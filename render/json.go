@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/base64"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -108,11 +107,11 @@ func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
 	}
 	if j.options.Packets {
 		b = append(b, `,"list":[`...)
-		for i, n := range p.List {
+		for i := range p.List {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = strconv.AppendInt(b, n, 10)
+			b = strconv.AppendInt(b, p.List[i].Packet, 10)
 		}
 		b = append(b, ']')
 		b = j.appendListFiles(b, p)
@@ -122,17 +121,27 @@ func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
 
 // appendListFiles appends the file of each packet in the list, unless all are of the same.
 func (j *JSON) appendListFiles(b []byte, p *dissect.Packets) []byte {
-	if !slices.ContainsFunc(p.ListFiles, func(file uint16) bool { return file != p.LastFile }) {
+	if !spread(p) {
 		return b
 	}
 	b = append(b, `,"listFiles":[`...)
-	for i, file := range p.ListFiles {
+	for i := range p.List {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, j.options.file(file))
+		b = appendString(b, j.options.file(p.List[i].File))
 	}
 	return append(b, ']')
+}
+
+// spread says whether packets of the list lie in another file than the last one.
+func spread(p *dissect.Packets) bool {
+	for i := range p.List {
+		if p.List[i].File != p.LastFile {
+			return true
+		}
+	}
+	return false
 }
 
 func appendHeader(b []byte, m *dissect.Message) []byte {
