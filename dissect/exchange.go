@@ -51,6 +51,11 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	m.lookAhead(c, r)
 	c.sessionRequest(m, r)
 	m.Auth = c.authRequest(m)
+	c.ending.count(m)
+	c.ending.describe(m)
+	if c.lastSilent = 0; r.noAnswer {
+		c.lastSilent, c.lastSilentAt = m.Number, m.Time
+	}
 	d.Counts.Requests++
 	d.hand(m)
 	if f.request = nil; r.detached {
@@ -101,6 +106,7 @@ func (c *conn) register(header Header, api *schema.API, f *frame) *request {
 	r := c.dissector.newRequest()
 	r.header, r.api = header, api
 	c.pending.push(r)
+	r.inFlight = int32(len(c.pending.items))
 	return r
 }
 
@@ -177,6 +183,10 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 		c.learnOffer(m)
 		c.sessionResponse(m, r)
 	}
+	c.ending.Responses++
+	if m.Auth != nil {
+		c.ending.Auth = m.Auth
+	}
 	d.Counts.Responses++
 	d.hand(m)
 	c.lastDone = f.last.Time
@@ -213,7 +223,7 @@ func (c *conn) saslHandshake(r *request, data []byte) {
 
 // timing splits the time from the request to the end of its answer.
 func (c *conn) timing(r *request, f *frame) Timing {
-	t := Timing{Latency: f.last.Time - r.end, Transfer: f.last.Time - f.start, Allowed: r.maxWait}
+	t := Timing{Latency: f.last.Time - r.end, Transfer: f.last.Time - f.start, Allowed: r.maxWait, InFlight: r.inFlight}
 	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
 	t.Service = t.Latency - t.Queued - t.Transfer
 	t.Excess = max(0, t.Service-r.maxWait) + t.Transfer
@@ -256,13 +266,15 @@ func allowance(r *request) string {
 // begin fills in what every message has.
 func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []hole, size int) *Message {
 	d.number++
-	if c.messages++; c.messages == 1 {
+	first := c.messages == 0
+	if c.messages++; first {
+		c.ending = &Ending{Start: f.last.Time}
 		d.Counts.KafkaConnections++
 		d.servers[c.ends.Server] = true
 	}
 	m.reset(data, holes)
 	m.tools = d.tools
-	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
+	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, First: first, cut: f.cut, catalog: d.catalog, topics: d.topics}
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
 		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
@@ -293,7 +305,9 @@ func (c *conn) end(cause reassembly.EndCause, time int64) {
 		c.answered(r, nil)
 	}
 	c.endShares()
+	c.explainClosing()
 	c.endReport()
+	c.tellEnding(cause, time)
 }
 
 // unanswered says that a request got no answer.
@@ -302,6 +316,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		return
 	}
 	c.dissector.Counts.Unanswered++
+	c.ending.Unanswered++
 	what := "a SASL token"
 	if !r.header.Token {
 		what = requestName(r)
@@ -316,7 +331,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 	case cause == reassembly.Evicted:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the connection was forgotten, within the memory limit", what)
 	case c.serverClosed:
-		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, float64(c.closedAt-r.end)/1e6)
+		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later%s", what, float64(c.closedAt-r.end)/1e6, c.whyRefused(r))
 		r.refused = true
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later%s", what, age, allowance(r))
