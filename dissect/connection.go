@@ -43,8 +43,10 @@ type conn struct {
 	serverClosed bool  // the server sent FIN before the client did
 	closedAt     int64 // when, capture time
 	clientClosed bool
-	delivered    bool // some byte came
-	named        bool // what it carries instead of Kafka was reported
+	delivered    bool   // some byte came
+	named        bool   // what it carries instead of Kafka was reported
+	other        int64  // bytes that are no Kafka
+	protocol     string // what they are instead, "" where that is not known
 	ended        bool
 }
 

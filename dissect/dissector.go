@@ -90,8 +90,11 @@ type Dissector struct {
 type Counts struct {
 	Messages, Requests, Responses int64
 	Unanswered                    int64
+	Cut                           int64 // messages that lack bytes
 	Gaps                          int64
 	Connections, KafkaConnections int64 // with any payload, and those of them with Kafka
+	OneDirection                  int64 // of Connections: only one side was captured
+	Bytes                         Bytes
 }
 
 // New returns a Dissector for an output.

@@ -57,6 +57,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 		c.lastSilent, c.lastSilentAt = m.Number, m.Time
 	}
 	d.Counts.Requests++
+	d.Counts.Bytes.Requests += int64(size - f.missing)
 	d.hand(m)
 	if f.request = nil; r.detached {
 		c.answerLate(r, m)
@@ -188,6 +189,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 		c.ending.Auth = m.Auth
 	}
 	d.Counts.Responses++
+	d.Counts.Bytes.Responses += int64(size - f.missing)
 	d.hand(m)
 	c.lastDone = f.last.Time
 	if f.request != nil {
@@ -277,6 +279,7 @@ func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []ho
 	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, First: first, cut: f.cut, catalog: d.catalog, topics: d.topics}
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
+		d.Counts.Cut++
 		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
 	}
 	return m
@@ -299,6 +302,7 @@ func (c *conn) end(cause reassembly.EndCause, time int64) {
 	for i := range c.halves {
 		c.halves[c.clientDir^reassembly.Direction(i)].end()
 	}
+	c.settle()
 	for len(c.pending.items) > 0 {
 		r := c.pending.take(0)
 		c.unanswered(r, cause, time)

@@ -20,6 +20,7 @@ type pipeline struct {
 	dissector *dissect.Dissector
 	assembler *reassembly.Assembler
 	format    render.Format
+	account   *accountant
 	damages   int // of the input
 }
 
@@ -27,8 +28,8 @@ type pipeline struct {
 const maxDamages = 20
 
 // dissectAll moves all packets of a source, up to its end or the first error of the writer.
-func dissectAll(files []string, source pcaps.Source, format render.Format) error {
-	p := pipeline{files: files, source: source, format: format, dissector: dissect.New(schema.Embedded(), format.Needs(), format)}
+func dissectAll(files []string, source pcaps.Source, format render.Format, account *accountant) error {
+	p := pipeline{files: files, source: source, format: format, account: account, dissector: dissect.New(schema.Embedded(), format.Needs(), format)}
 	p.dissector.Files = files
 	p.assembler = reassembly.New(p.dissector)
 	if err := p.run(); err != nil {
@@ -37,6 +38,9 @@ func dissectAll(files []string, source pcaps.Source, format render.Format) error
 	p.assembler.Close()
 	format.Close(&p.dissector.Counts)
 	if err := format.Flush(); err != nil {
+		return err
+	}
+	if err := account.write(&p); err != nil {
 		return err
 	}
 	if p.damages > maxDamages {
@@ -62,6 +66,7 @@ func (p *pipeline) run() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &damage):
+			p.account.damage(damage)
 			p.complain(file, err, dissect.Code(damage.Code))
 			continue
 		case err != nil:
@@ -74,6 +79,7 @@ func (p *pipeline) run() error {
 				p.complain(packet.File, fmt.Errorf("%s: %w", p.files[packet.File], err), dissect.UnsupportedLinkType)
 			}
 		}
+		p.account.packets(&batch)
 		batch.Release()
 		if err := p.format.Flush(); err != nil {
 			return err
