@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"net/netip"
 	"strings"
 
 	"github.com/kdissect/kdissect/schema"
@@ -16,16 +15,13 @@ type Auth struct {
 	Step      string // handshake, or whose message of the exchange this is: client-first, server-first, client-final, server-final
 	User      string // who the client says it is, as far as the capture has told by then
 	Result    string // of a response: ok, continue, failed
-	Again     bool   // the connection was authenticated before: its session's lifetime comes to an end (KIP-368)
-	Lifetime  int64  // of a response: how long the session lasts, milliseconds; 0 when the broker sets no limit
 }
 
 // authState is what a connection knows of the authentication that is going on.
 type authState struct {
 	mechanism string
 	user      string
-	rounds    int  // messages of the client since the handshake
-	done      bool // an authentication has succeeded
+	rounds    int // messages of the client since the handshake
 }
 
 // authRequest takes note of an authentication request, and returns nil for every other one.
@@ -35,22 +31,12 @@ func (c *conn) authRequest(m *Message) *Auth {
 	case m.Header.Token:
 		return c.clientStep(m.data[min(4, len(m.data)):])
 	case m.Header.APIKey == keySaslHandshake:
-		c.dissector.noteLogin(c.ends.Server)
-		*a = authState{mechanism: string(m.firstOf(schema.OpString)), done: a.done}
-		return &Auth{Mechanism: a.mechanism, Step: "handshake", Again: a.done}
+		*a = authState{mechanism: string(m.firstOf(schema.OpString))}
+		return &Auth{Mechanism: a.mechanism, Step: "handshake"}
 	case m.Header.APIKey == keySaslAuthenticate:
 		return c.clientStep(m.firstOf(schema.OpBytes))
 	}
 	return nil
-}
-
-// maxLogins bounds the brokers that are known to want a login.
-const maxLogins = 1024
-
-func (d *Dissector) noteLogin(broker netip.AddrPort) {
-	if len(d.logins) < maxLogins {
-		d.logins[broker] = true
-	}
 }
 
 // clientStep reads the client's part of an exchange.
@@ -66,23 +52,20 @@ func (c *conn) clientStep(token []byte) *Auth {
 	} else {
 		a.user = userOf(a.mechanism, token)
 	}
-	return &Auth{Mechanism: a.mechanism, Step: step, User: a.user, Again: a.done}
+	return &Auth{Mechanism: a.mechanism, Step: step, User: a.user}
 }
 
 // authResponse takes note of the answer to an authentication request, and returns nil for every other answer.
 func (c *conn) authResponse(m *Message) *Auth {
 	switch {
 	case m.Header.Token:
-		return c.judgeAuth(m, c.serverStep(m.data[min(4, len(m.data)):]))
+		return c.serverStep(m.data[min(4, len(m.data)):])
 	case m.Header.APIKey == keySaslHandshake:
-		return &Auth{Mechanism: c.auth.mechanism, Step: "handshake", Result: resultOf(m, "ok"), Again: c.auth.done}
+		return &Auth{Mechanism: c.auth.mechanism, Step: "handshake", Result: resultOf(m, "ok")}
 	case m.Header.APIKey == keySaslAuthenticate:
 		auth := c.serverStep(m.firstOf(schema.OpBytes))
 		auth.Result = resultOf(m, auth.Result)
-		if lifetime := m.firstOf(schema.OpInt64); len(lifetime) == 8 {
-			auth.Lifetime = Int(schema.OpInt64, lifetime)
-		}
-		return c.judgeAuth(m, auth)
+		return auth
 	}
 	return nil
 }
@@ -90,7 +73,7 @@ func (c *conn) authResponse(m *Message) *Auth {
 // serverStep reads the server's part of an exchange.
 func (c *conn) serverStep(token []byte) *Auth {
 	a := &c.auth
-	auth := &Auth{Mechanism: a.mechanism, Step: "server-first", User: a.user, Result: "ok", Again: a.done}
+	auth := &Auth{Mechanism: a.mechanism, Step: "server-first", User: a.user, Result: "ok"}
 	if a.rounds > 1 {
 		auth.Step = "server-final"
 	}
@@ -104,19 +87,6 @@ func (c *conn) serverStep(token []byte) *Auth {
 	}
 	if auth.Result != "continue" {
 		a.rounds = 0
-	}
-	return auth
-}
-
-// judgeAuth takes note of how an authentication ended. A refusal inside a token has no error code.
-func (c *conn) judgeAuth(m *Message, auth *Auth) *Auth {
-	switch auth.Result {
-	case "ok":
-		c.auth.done = true
-	case "failed":
-		if len(m.Facts().Errors) == 0 {
-			m.add(finding(SASLFailed, Warn, -1, "the server's %s token is a refusal", auth.Mechanism))
-		}
 	}
 	return auth
 }

@@ -28,7 +28,6 @@ type Facts struct {
 	SessionID       int64 // fetch session, 0 none
 	SessionEpoch    int64
 	HasSession      bool
-	Replica         int64 // the node that asks as a follower; -1 none
 
 	partitions []int32
 	codes      []codeCount // of Errors, each once
@@ -46,6 +45,7 @@ type TopicFacts struct {
 
 	firstPartition int
 	parent         int32 // the structure that it stands in
+	behind         int32 // index of the Op behind the latest of its fields
 }
 
 // An ErrorFact is an error code that is not 0.
@@ -56,20 +56,27 @@ type ErrorFact struct {
 
 // Facts returns what the message is about. It is valid as long as the message is. The facts of an ordinary message do not need its tape.
 func (m *Message) Facts() *Facts {
-	if m.known {
-		return &m.facts
+	m.findFacts()
+	if !m.resolved {
+		m.resolved = true
+		m.topics.resolve(&m.facts, m.Number)
 	}
-	if m.decoded || !m.quickFacts() {
-		m.Tape()
-		return &m.facts
-	}
-	m.topics.resolve(&m.facts, m.Number)
-	m.known = true
 	return &m.facts
 }
 
+// findFacts reads the facts, without the names of topics that only other messages tell.
+func (m *Message) findFacts() {
+	if m.known {
+		return
+	}
+	if m.decoded || !m.quickFacts() {
+		m.Tape()
+	}
+	m.known = true
+}
+
 func (f *Facts) reset() {
-	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0], ProducerID: -1, Replica: -1}
+	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0], ProducerID: -1}
 }
 
 // collectFacts reads the tape once.
@@ -79,23 +86,31 @@ func (m *Message) collectFacts() {
 	if m.body == 0 {
 		return
 	}
-	for i := m.body + 1; i < int(m.Nodes[m.body].Next); i++ {
-		n := &m.Nodes[i]
+	m.facts.collectTape(&m.View, m.body)
+	if m.resolved { // who has them already keeps the names
+		m.topics.resolve(&m.facts, m.Number)
+	}
+	m.noteFacts()
+}
+
+// collectTape collects the values inside the structure at an index.
+func (f *Facts) collectTape(v *View, at int) {
+	for i := at + 1; i < int(v.Nodes[at].Next); i++ {
+		n := &v.Nodes[i]
 		if n.Op == nil || n.Op.Role == schema.NoRole || n.Null {
 			continue
 		}
 		at, end := int(n.Offset)+int(n.Prefix), int(n.Offset)+int(n.Length)
 		switch n.Kind {
 		case ValueNode:
-			m.facts.collect(n.Op, &m.View, at, end, i)
+			f.collect(n.Op, v, at, end, i)
 		case ElementsNode:
 			for ; at < end; at += int(n.Op.Fixed) {
-				m.facts.collect(n.Op, &m.View, at, at+int(n.Op.Fixed), i)
+				f.collect(n.Op, v, at, at+int(n.Op.Fixed), i)
 			}
 		}
 	}
-	m.facts.slicePartitions()
-	m.noteFacts()
+	f.slicePartitions()
 }
 
 // collect takes in a value that has a role: the bytes between two offsets of the frame. node is its place on the tape, if there is one.
@@ -110,11 +125,9 @@ func (f *Facts) collect(op *schema.Op, v *View, at, end, node int) {
 	}
 	switch op.Role {
 	case schema.TopicName:
-		t := f.topic(op, func(t *TopicFacts) bool { return t.Name == nil })
-		t.Name = value
+		f.topic(op).Name = value
 	case schema.TopicID:
-		t := f.topic(op, func(t *TopicFacts) bool { return t.ID == nil })
-		t.ID = value
+		f.topic(op).ID = value
 	case schema.Partition:
 		f.partition(int32(Int(op.Code, value)))
 	case schema.ErrorCode:
@@ -137,10 +150,6 @@ func (f *Facts) collect(op *schema.Op, v *View, at, end, node int) {
 		first(&f.SoftwareVersion, value)
 	case schema.ProducerID:
 		f.ProducerID = Int(op.Code, value)
-	case schema.ReplicaID:
-		if f.Replica < 0 {
-			f.Replica = Int(op.Code, value)
-		}
 	case schema.Acks:
 		f.Acks, f.HasAcks = int16(Int(op.Code, value)), true
 	case schema.Offset:
@@ -162,13 +171,16 @@ func first(to *[]byte, value []byte) {
 	}
 }
 
-// topic returns the topic that a name or id belongs to: the one that was begun in the same structure and lacks it, else a new one.
-func (f *Facts) topic(op *schema.Op, lacks func(*TopicFacts) bool) *TopicFacts {
-	if t := f.lastTopic(); t != nil && t.parent == op.Parent && !op.Element && len(f.partitions) == t.firstPartition && lacks(t) {
-		return t
+// topic returns the topic that a name or id belongs to: the one that was begun in the same structure, else a new one. A field that is not behind the
+// one before it stands in the next structure: names may be null.
+func (f *Facts) topic(op *schema.Op) *TopicFacts {
+	t := f.lastTopic()
+	if t == nil || t.parent != op.Parent || op.Element || len(f.partitions) != t.firstPartition || op.Next <= t.behind {
+		f.Topics = append(f.Topics, TopicFacts{firstPartition: len(f.partitions), parent: op.Parent})
+		t = f.lastTopic()
 	}
-	f.Topics = append(f.Topics, TopicFacts{firstPartition: len(f.partitions), parent: op.Parent})
-	return f.lastTopic()
+	t.behind = op.Next
+	return t
 }
 
 func (f *Facts) lastTopic() *TopicFacts {

@@ -46,6 +46,7 @@ const (
 	VersionFallback        Code = "version-fallback"
 	SASLFailed             Code = "sasl-failed"
 	FetchSession           Code = "fetch-session"
+	TopicRecreated         Code = "topic-recreated"
 )
 
 // A Severity says how bad a finding is.

@@ -29,6 +29,7 @@ type Message struct {
 	failed     *fault
 	facts      Facts
 	known      bool   // facts are there
+	resolved   bool   // and names of topics that only other messages tell
 	topic      string // what TopicOf has said last, and of which field
 	topicField int
 	tools      *tools
@@ -47,7 +48,6 @@ type Head struct {
 	Request    int64       // Response: number of its request, 0 when that is not known
 	Timing     Timing      // Response with a known request
 	Auth       *Auth       // of authentication messages, else nil
-	First      bool        // it is the first one of its connection
 	Session    *Session    // of fetches that belong to a session, or open one, else nil
 
 	catalog   *schema.Catalog
@@ -205,7 +205,16 @@ func (m *Message) decode() {
 	m.Nodes, m.Findings = d.tape, d.findings
 	m.hideSecrets()
 	m.collectFacts()
-	m.topics.resolve(&m.facts, m.Number)
+}
+
+// remark adds a finding that decoding the message once more would not find again.
+func (m *Message) remark(f Finding) {
+	if !m.decoded {
+		m.Findings = append(m.Findings, f)
+		return
+	}
+	m.Findings = slices.Insert(m.Findings, m.before, f)
+	m.before++
 }
 
 // decodeBody decodes header and body along the plan.

@@ -65,7 +65,7 @@ type sessionKey struct {
 // heldKey names a partition.
 type heldKey struct {
 	name      string
-	id        topicID
+	id        TopicID
 	partition int32
 }
 

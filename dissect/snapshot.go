@@ -61,6 +61,6 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 func (m *Message) reset(data []byte, holes []hole) {
 	m.Findings = m.Findings[:0]
 	m.Nodes, m.data, m.holes, m.body = m.Nodes[:0], data, holes, 0
-	m.decoded, m.known, m.failed = false, false, nil
+	m.decoded, m.known, m.resolved, m.failed = false, false, false, nil
 	m.topic, m.topicField = "", 0
 }

@@ -76,30 +76,19 @@ const (
 // maxDatagram is the largest there can be behind an IP header: what goes beyond is malformed.
 const maxDatagram = 1<<16 - 1
 
-// piece takes the fragment that decode stopped at, and reports whether it can be one.
-func (a *Assembler) piece(s *segment) bool {
+// piece takes the fragment that decode stopped at.
+func (a *Assembler) piece(s *segment) {
 	f := &s.fragment
 	if f.empty() || f.more && f.end()%8 != 0 || f.end() > maxDatagram {
-		return false
-	}
-	f.Origin = a.now
-	a.add(a.datagram(f), f, s.tunnels)
-	for len(a.datagrams.order) > maxDatagrams || a.datagrams.held > maxDatagramMemory {
-		a.giveUpDatagram()
-	}
-	if a.memory > a.Limits.Memory {
-		a.shrink()
-	}
-	return true
-}
-
-// add takes a fragment of a datagram.
-func (a *Assembler) add(d *datagram, f *fragment, tunnels int) {
-	if d.state == done {
-		a.repeat(d, f)
+		a.stats.Malformed++
 		return
 	}
-	d.tunnels, d.latest = max(d.tunnels, tunnels), a.now
+	f.Origin = a.now
+	d := a.datagram(f)
+	if d.state == done {
+		return
+	}
+	d.tunnels, d.latest = max(d.tunnels, s.tunnels), a.now
 	if !f.more && d.total == 0 {
 		d.total = f.end()
 	}
@@ -128,14 +117,11 @@ func (a *Assembler) add(d *datagram, f *fragment, tunnels int) {
 			a.finishDatagram(d)
 		}
 	}
-}
-
-// repeat counts the payload in a copy of a fragment whose datagram is done.
-func (a *Assembler) repeat(d *datagram, f *fragment) {
-	if d.length > 0 {
-		n := int64(len(f.since(d.length).data))
-		a.stats.PayloadBytes += n
-		a.stats.Repeated += n
+	for len(a.datagrams.order) > maxDatagrams || a.datagrams.held > maxDatagramMemory {
+		a.giveUpDatagram()
+	}
+	if a.memory > a.Limits.Memory {
+		a.shrink()
 	}
 }
 

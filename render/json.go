@@ -15,6 +15,7 @@ type JSON struct {
 	options Options
 	clock   clock
 	path    []byte
+	topics  []dissect.TopicID // that the message has no names of, in its fields and inside their values
 }
 
 // NewJSON returns the format "json".
@@ -42,7 +43,7 @@ func (j *JSON) Message(m *dissect.Message) {
 	b = strconv.AppendInt(b, int64(m.Size), 10)
 	b = appendHeader(b, m)
 	b = j.appendBody(b, m)
-	b = appendAuth(b, "auth", m.Auth)
+	b = appendAuth(b, m.Auth)
 	b = appendTiming(b, m)
 	if j.options.Layout {
 		b = j.appendLayout(b, m)
@@ -57,11 +58,6 @@ func (j *JSON) Exchange(*dissect.Exchange) {}
 
 // Report implements dissect.Output.
 func (j *JSON) Report(r *dissect.Report) {
-	if r.Ending != nil {
-		j.buf = j.ending(j.buf, r.Connection, r.Ending)
-		j.written()
-		return
-	}
 	b := append(j.buf, `{"kind":"finding","v":1`...)
 	if r.Connection != nil {
 		b = appendConnection(b, r.Connection)
@@ -193,6 +189,7 @@ func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 	if m.Secret() && !j.options.ShowSecrets {
 		return append(b, `null,"payloadWithheld":"credential-bearing API"`...)
 	}
+	j.namelessTopics(m)
 	switch {
 	case m.Header.Token:
 		b = append(b, `{"token":`...)
@@ -205,6 +202,7 @@ func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 	}
 	b = j.appendNested(b, m)
 	b = j.appendFacts(b, m)
+	b = j.appendTopicNames(b, m)
 	b = j.appendUnknownTags(b, m)
 	return appendUndecoded(b, m)
 }
@@ -227,7 +225,11 @@ func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int
 	case dissect.ArrayNode:
 		return j.appendArray(b, v, m, at)
 	}
-	return appendPrimitive(b, n.Op.Code, v.Bytes(n))
+	value := v.Bytes(n)
+	if m == nil && n.Op.Role == schema.TopicID && len(value) == len(dissect.TopicID{}) && !v.Named(at) {
+		j.topics = append(j.topics, dissect.TopicID(value))
+	}
+	return appendPrimitive(b, n.Op.Code, value)
 }
 
 // appendFields appends the fields of a structure, or of its tagged fields section, separated by commas.
@@ -351,21 +353,15 @@ func appendUndecoded(b []byte, m *dissect.Message) []byte {
 }
 
 // appendAuth appends what an authentication message says, without its secrets.
-func appendAuth(b []byte, key string, a *dissect.Auth) []byte {
+func appendAuth(b []byte, a *dissect.Auth) []byte {
 	if a == nil {
 		return b
 	}
-	b = append(appendName(b, key), '{')
+	b = append(b, `,"auth":{`...)
 	for _, part := range [...]struct{ name, value string }{{"mechanism", a.Mechanism}, {"step", a.Step}, {"user", a.User}, {"result", a.Result}} {
 		if part.value != "" {
 			b = appendString(appendName(b, part.name), part.value)
 		}
-	}
-	if a.Again {
-		b = append(appendName(b, "again"), "true"...)
-	}
-	if a.Lifetime > 0 {
-		b = appendNumber(b, "sessionLifetimeMs", a.Lifetime)
 	}
 	return append(b, '}')
 }
@@ -384,9 +380,6 @@ func appendTiming(b []byte, m *dissect.Message) []byte {
 		b = append(b, part.name...)
 		b = append(b, '"', ':')
 		b = appendMillis(b, part.ns)
-	}
-	if t.InFlight > 1 {
-		b = appendNumber(b, "inFlight", int64(t.InFlight))
 	}
 	b = append(b, `,"request":`...)
 	return strconv.AppendInt(b, m.Request, 10)

@@ -33,25 +33,36 @@ func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 	if f.HasAcks {
 		b = appendNumber(b, "acks", int64(f.Acks))
 	}
-	if f.Replica >= 0 && m.Kind == schema.Request {
-		b = appendNumber(b, "replica", f.Replica)
-	}
 	if m.Session != nil {
 		b = appendSession(b, m)
 	}
 	if len(b) == empty {
 		return b[:start]
 	}
-	return appendTopicNames(append(b, '}'), f.Topics)
+	return append(b, '}')
 }
 
-// appendTopicNames appends the names of topics that the message has by their ids alone, each once.
-func appendTopicNames(b []byte, topics []dissect.TopicFacts) []byte {
-	var seen map[string]bool
-	first := true
+// namelessTopics begins the list of topics that the message has by their ids alone with those in its own fields.
+func (j *JSON) namelessTopics(m *dissect.Message) {
+	j.topics = j.topics[:0]
+	topics := m.Facts().Topics
 	for i := range topics {
-		t := &topics[i]
-		if !t.Resolved || seen[string(t.ID)] {
+		if topics[i].Resolved {
+			j.topics = append(j.topics, dissect.TopicID(topics[i].ID))
+		}
+	}
+}
+
+// appendTopicNames appends the names of those topics as far as they are known, each once.
+func (j *JSON) appendTopicNames(b []byte, m *dissect.Message) []byte {
+	var seen map[dissect.TopicID]bool
+	first := true
+	for _, id := range j.topics {
+		if seen[id] {
+			continue
+		}
+		name := m.NameOf(id[:])
+		if name == nil {
 			continue
 		}
 		if first {
@@ -59,15 +70,15 @@ func appendTopicNames(b []byte, topics []dissect.TopicFacts) []byte {
 		} else {
 			b = append(b, ',', '"')
 		}
-		if len(topics) > 1 {
+		if len(j.topics) > 1 {
 			if first {
-				seen = make(map[string]bool, len(topics))
+				seen = make(map[dissect.TopicID]bool, len(j.topics))
 			}
-			seen[string(t.ID)] = true
+			seen[id] = true
 		}
 		first = false
-		b = base64.RawURLEncoding.AppendEncode(b, t.ID)
-		b = appendString(append(b, '"', ':'), t.Name)
+		b = base64.RawURLEncoding.AppendEncode(b, id[:])
+		b = appendString(append(b, '"', ':'), name)
 	}
 	if first {
 		return b

@@ -111,13 +111,19 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 	return appendInt(b, v)
 }
 
-// appendTopicName appends the name of a topic behind its id, where another message of the capture has told it.
+// appendTopicName appends the name of a topic behind its id, where another message of the capture has told it. What stands inside a value has no
+// facts of its own.
 func (t *Tree) appendTopicName(b, id []byte) []byte {
-	topic := t.topicWith(id)
-	if topic == nil || !topic.Resolved {
+	var name []byte
+	if t.nested {
+		name = t.m.NameOf(id)
+	} else if topic := t.topicWith(id); topic != nil && topic.Resolved {
+		name = topic.Name
+	}
+	if name == nil {
 		return b
 	}
-	return append(appendEscaped(append(b, " ("...), topic.Name, false), ')')
+	return append(appendEscaped(append(b, " ("...), name, false), ')')
 }
 
 // topicWith returns what is known of the topic with an id that the message has, nil when it does not have it.

@@ -1,15 +1,17 @@
 package schema
 
+import "slices"
+
 // A Plan is a message at one version, compiled: a flat list of the operations that walk its
 // bytes, in the order of the bytes. Ops[0] is the message's own structure; what an Op contains
 // follows it directly and ends before Ops[op.Next].
 type Plan struct {
-	Message  *Message
-	Version  int16
-	Flexible bool
-	Header   *Plan // of the header in front of a request or response, nil for everything else
-	// NamesTopics tells whether topics stand in the message both by name and by id.
-	NamesTopics bool
+	Message     *Message
+	Version     int16
+	Flexible    bool
+	Header      *Plan // of the header in front of a request or response, nil for everything else
+	NamesTopics bool  // some structure of the message has the name of a topic and its id
+	HasRecords  bool
 	Ops         []Op
 }
 
@@ -74,16 +76,24 @@ func compile(m *Message, version int16) *Plan {
 	p := &Plan{Message: m, Version: version, Flexible: m.Flexible.Contains(version)}
 	c := compiler{plan: p}
 	c.structure(Op{Code: OpStruct, Tag: -1, Name: m.Name}, m.Fields)
-	roles := [MaxRole]bool{}
 	for i := range p.Ops {
 		p.Ops[i].plan = p
-		roles[p.Ops[i].Role] = true
 	}
-	p.NamesTopics = roles[TopicName] && roles[TopicID]
 	for i := range p.Ops {
-		p.Ops[i].Quiet = isQuiet(p.Ops[i:p.Ops[i].Next])
+		op := &p.Ops[i]
+		op.Quiet = isQuiet(p.Ops[i:op.Next])
+		p.NamesTopics = p.NamesTopics || op.Role == TopicID && p.isNamed(i)
+		p.HasRecords = p.HasRecords || op.Code == OpRecords
 	}
 	return p
+}
+
+// isNamed tells whether the name of the topic stands in the same structure as its id, which is the Op at an index.
+func (p *Plan) isNamed(id int) bool {
+	parent := p.Ops[id].Parent
+	return !p.Ops[id].Element && slices.ContainsFunc(p.Ops[parent:p.Ops[parent].Next], func(op Op) bool {
+		return op.Role == TopicName && op.Parent == parent && !op.Element
+	})
 }
 
 func isQuiet(ops []Op) bool {

@@ -33,8 +33,7 @@ const (
 	ConfigName
 	ConfigValue
 	ConfigSensitive
-	ReplicaID // the node that asks as a follower, -1 of a client
-	MaxRole   // how many there are
+	MaxRole // how many there are
 )
 
 // roleOf derives the role of a field from its entity type and name.
@@ -46,6 +45,9 @@ func roleOf(m *Message, f *Field) Role {
 		return GroupID
 	case "transactionalId":
 		return TransactionalID
+	}
+	if f.owner == "TopicIdPartitionEntry" { // of the remote log metadata
+		return map[string]Role{"Name": TopicName, "Id": TopicID, "Partition": Partition}[f.Name]
 	}
 	if isConfig(m, f) {
 		if f.Name == "Name" {
@@ -77,7 +79,7 @@ func isConfig(m *Message, f *Field) bool {
 var rolesByName = map[string]Role{
 	"IsSensitive": ConfigSensitive,
 	"Topic":       TopicName, "TopicName": TopicName,
-	"TopicId": TopicID, "TopicIds": TopicID,
+	"TopicId": TopicID, "TopicIds": TopicID, "topicId": TopicID,
 	"Partition": Partition, "PartitionIndex": Partition, "PartitionId": Partition,
 	"Partitions": Partition, "PartitionIndexes": Partition, "Index": Partition,
 	"ErrorCode": ErrorCode, "PartitionErrorCode": ErrorCode, "ResultCode": ErrorCode,
@@ -90,7 +92,7 @@ var rolesByName = map[string]Role{
 	"ThrottleTimeMs":     ThrottleTime,
 	"RebalanceTimeoutMs": RebalanceTimeout, "SessionTimeoutMs": SessionTimeout,
 	"MaxWaitMs": MaxWait, "MaxWaitTimeMs": MaxWait,
-	"ResourceName": ResourceName, "ProducerId": ProducerID, "ReplicaId": ReplicaID,
+	"ResourceName": ResourceName, "ProducerId": ProducerID,
 	"ClientSoftwareName": SoftwareName, "ClientSoftwareVersion": SoftwareVersion,
 }
 

@@ -20,27 +20,26 @@ type pipeline struct {
 	dissector *dissect.Dissector
 	assembler *reassembly.Assembler
 	format    render.Format
-	account   *accountant
 	damages   int // of the input
 }
 
 // maxDamages is how many damages of the input are told one by one.
 const maxDamages = 20
 
-// dissectAll moves all packets of a source, up to its end or the first error of the writer.
-func dissectAll(files []string, source pcaps.Source, format render.Format, account *accountant) error {
-	p := pipeline{files: files, source: source, format: format, account: account, dissector: dissect.New(schema.Embedded(), format.Needs(), format)}
-	p.dissector.Files = files
-	p.assembler = reassembly.New(p.dissector)
+func newPipeline(files []string, source pcaps.Source, format render.Format) *pipeline {
+	d := dissect.New(schema.Embedded(), format.Needs(), format)
+	d.Files = files
+	return &pipeline{files: files, source: source, format: format, dissector: d, assembler: reassembly.New(d)}
+}
+
+// dissectAll moves all packets of the source, up to its end or the first error of the writer.
+func (p *pipeline) dissectAll() error {
 	if err := p.run(); err != nil {
 		return err
 	}
 	p.assembler.Close()
-	format.Close(&p.dissector.Counts)
-	if err := format.Flush(); err != nil {
-		return err
-	}
-	if err := account.write(&p); err != nil {
+	p.format.Close(&p.dissector.Counts)
+	if err := p.format.Flush(); err != nil {
 		return err
 	}
 	if p.damages > maxDamages {
@@ -66,7 +65,6 @@ func (p *pipeline) run() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &damage):
-			p.account.damage(damage)
 			p.complain(file, err, dissect.Code(damage.Code))
 			continue
 		case err != nil:
@@ -79,7 +77,6 @@ func (p *pipeline) run() error {
 				p.complain(packet.File, fmt.Errorf("%s: %w", p.files[packet.File], err), dissect.UnsupportedLinkType)
 			}
 		}
-		p.account.packets(&batch)
 		batch.Release()
 		if err := p.format.Flush(); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/mattn/go-isatty"
@@ -24,9 +25,10 @@ type readFlags struct {
 	records choice
 	color   choice
 	follow  bool
-	account bool
-	silent  bool // the account is all that is asked for
+	onePass bool
 	options render.Options
+
+	topicIDs string // name of a file with ids and names of topics
 }
 
 func newRead() *cobra.Command {
@@ -40,10 +42,7 @@ func newRead() *cobra.Command {
 		Short:   "Read capture files as one, or - for standard input",
 		Example: rootExamples,
 		Args:    someFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.silent = f.account && !cmd.Flags().Changed("output")
-			return f.read(args)
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return f.read(args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -56,8 +55,9 @@ func newRead() *cobra.Command {
 	flags.BoolVar(&f.options.Layout, "layout", false, "json: offset and size of every field")
 	flags.BoolVar(&f.options.Packets, "packets", false, "json: the numbers of all packets of a message")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
-	flags.BoolVar(&f.account, "account", false, "where each byte went, and what is missing; behind the messages with -o")
 	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
+	flags.StringVar(&f.topicIDs, "topic-ids", "", "`file` with names of topics that the capture may lack: a line each, id and name")
+	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
 	flags.Var(&f.color, "color", "colours on a terminal")
 	return cmd
 }
@@ -106,25 +106,32 @@ func (f *readFlags) read(files []string) error {
 	if f.follow && len(files) > 1 {
 		return fmt.Errorf("--follow reads one capture as it grows, not %d: name the one that is being written, or leave --follow out to read what is there", len(files))
 	}
+	var topics []namedTopic
+	if f.topicIDs != "" {
+		var err error
+		if topics, err = readTopicIDs(f.topicIDs); err != nil {
+			return err
+		}
+	}
 	f.settle(files)
 	source, err := f.open(files)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	return dissectAll(files, source, f.format(), f.accountant())
+	p := newPipeline(files, source, f.format())
+	for _, topic := range topics {
+		p.dissector.NameTopic(topic.id, topic.name)
+	}
+	if f.looksAhead(files) {
+		defer lookAheadFor(p.dissector, func() (pcaps.Source, error) { return f.open(files) }).Close()
+	}
+	return p.dissectAll()
 }
 
-// accountant returns what keeps the account, nil where none is asked for. It goes where it does not disturb those who read the messages.
-func (f *readFlags) accountant() *accountant {
-	if !f.account {
-		return nil
-	}
-	a := &accountant{out: os.Stdout, json: f.output.value == "json", behind: f.output.value == "tree" && !f.silent}
-	if f.output.value == "summary" || f.output.value == "requestlog" {
-		a.out = os.Stderr
-	}
-	return a
+// looksAhead tells whether names of topics may be looked for further on in the capture. The broker's request log has no place for them.
+func (f *readFlags) looksAhead(files []string) bool {
+	return !f.onePass && !f.follow && f.output.value != "requestlog" && !slices.ContainsFunc(files, readOnce)
 }
 
 // open opens the captures as one; one that is followed is read until the user interrupts.
@@ -169,9 +176,6 @@ const maxWorkers = 8
 // format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
 // it is written by one worker.
 func (f *readFlags) format() render.Format {
-	if f.silent {
-		return silence{}
-	}
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	if workers == 1 {
 		return f.create(os.Stdout, os.Stderr, true)
