@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"net/netip"
 	"strings"
 
 	"github.com/kdissect/kdissect/schema"
@@ -15,13 +16,16 @@ type Auth struct {
 	Step      string // handshake, or whose message of the exchange this is: client-first, server-first, client-final, server-final
 	User      string // who the client says it is, as far as the capture has told by then
 	Result    string // of a response: ok, continue, failed
+	Again     bool   // the connection was authenticated before: its session's lifetime comes to an end (KIP-368)
+	Lifetime  int64  // of a response: how long the session lasts, milliseconds; 0 when the broker sets no limit
 }
 
 // authState is what a connection knows of the authentication that is going on.
 type authState struct {
 	mechanism string
 	user      string
-	rounds    int // messages of the client since the handshake
+	rounds    int  // messages of the client since the handshake
+	done      bool // an authentication has succeeded
 }
 
 // authRequest takes note of an authentication request, and returns nil for every other one.
@@ -31,12 +35,22 @@ func (c *conn) authRequest(m *Message) *Auth {
 	case m.Header.Token:
 		return c.clientStep(m.data[min(4, len(m.data)):])
 	case m.Header.APIKey == keySaslHandshake:
-		*a = authState{mechanism: string(m.firstOf(schema.OpString))}
-		return &Auth{Mechanism: a.mechanism, Step: "handshake"}
+		c.dissector.noteLogin(c.ends.Server)
+		*a = authState{mechanism: string(m.firstOf(schema.OpString)), done: a.done}
+		return &Auth{Mechanism: a.mechanism, Step: "handshake", Again: a.done}
 	case m.Header.APIKey == keySaslAuthenticate:
 		return c.clientStep(m.firstOf(schema.OpBytes))
 	}
 	return nil
+}
+
+// maxLogins bounds the brokers that are known to want a login.
+const maxLogins = 1024
+
+func (d *Dissector) noteLogin(broker netip.AddrPort) {
+	if len(d.logins) < maxLogins {
+		d.logins[broker] = true
+	}
 }
 
 // clientStep reads the client's part of an exchange.
@@ -52,20 +66,23 @@ func (c *conn) clientStep(token []byte) *Auth {
 	} else {
 		a.user = userOf(a.mechanism, token)
 	}
-	return &Auth{Mechanism: a.mechanism, Step: step, User: a.user}
+	return &Auth{Mechanism: a.mechanism, Step: step, User: a.user, Again: a.done}
 }
 
 // authResponse takes note of the answer to an authentication request, and returns nil for every other answer.
 func (c *conn) authResponse(m *Message) *Auth {
 	switch {
 	case m.Header.Token:
-		return c.serverStep(m.data[min(4, len(m.data)):])
+		return c.judgeAuth(m, c.serverStep(m.data[min(4, len(m.data)):]))
 	case m.Header.APIKey == keySaslHandshake:
-		return &Auth{Mechanism: c.auth.mechanism, Step: "handshake", Result: resultOf(m, "ok")}
+		return &Auth{Mechanism: c.auth.mechanism, Step: "handshake", Result: resultOf(m, "ok"), Again: c.auth.done}
 	case m.Header.APIKey == keySaslAuthenticate:
 		auth := c.serverStep(m.firstOf(schema.OpBytes))
 		auth.Result = resultOf(m, auth.Result)
-		return auth
+		if lifetime := m.firstOf(schema.OpInt64); len(lifetime) == 8 {
+			auth.Lifetime = Int(schema.OpInt64, lifetime)
+		}
+		return c.judgeAuth(m, auth)
 	}
 	return nil
 }
@@ -73,7 +90,7 @@ func (c *conn) authResponse(m *Message) *Auth {
 // serverStep reads the server's part of an exchange.
 func (c *conn) serverStep(token []byte) *Auth {
 	a := &c.auth
-	auth := &Auth{Mechanism: a.mechanism, Step: "server-first", User: a.user, Result: "ok"}
+	auth := &Auth{Mechanism: a.mechanism, Step: "server-first", User: a.user, Result: "ok", Again: a.done}
 	if a.rounds > 1 {
 		auth.Step = "server-final"
 	}
@@ -87,6 +104,19 @@ func (c *conn) serverStep(token []byte) *Auth {
 	}
 	if auth.Result != "continue" {
 		a.rounds = 0
+	}
+	return auth
+}
+
+// judgeAuth takes note of how an authentication ended. A refusal inside a token has no error code.
+func (c *conn) judgeAuth(m *Message, auth *Auth) *Auth {
+	switch auth.Result {
+	case "ok":
+		c.auth.done = true
+	case "failed":
+		if len(m.Facts().Errors) == 0 {
+			m.add(finding(SASLFailed, Warn, -1, "the server's %s token is a refusal", auth.Mechanism))
+		}
 	}
 	return auth
 }

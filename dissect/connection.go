@@ -13,6 +13,7 @@ type Connection struct {
 	Client, Server netip.AddrPort
 	ClientName     string // Client as text
 	ServerName     string // Server as text
+	Opened         bool   // its handshake is in the capture
 }
 
 // A conn is a TCP connection that carries Kafka, or may, and what is remembered of it.
@@ -31,6 +32,9 @@ type conn struct {
 	tokensPossible bool   // a SaslHandshake v0 was sent, and its answer was not seen yet
 	auth           authState
 	offered        map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
+	ending         *Ending                   // what is known of it so far; nil before the first message
+	lastSilent     int64                     // number of the latest request, if it wants no answer, else 0
+	lastSilentAt   int64                     // its capture time
 	messages       int
 	packets        int64        // that brought bytes
 	shares         []sessionKey // share sessions opened on it
@@ -39,8 +43,10 @@ type conn struct {
 	serverClosed bool  // the server sent FIN before the client did
 	closedAt     int64 // when, capture time
 	clientClosed bool
-	delivered    bool // some byte came
-	named        bool // what it carries instead of Kafka was reported
+	delivered    bool   // some byte came
+	named        bool   // what it carries instead of Kafka was reported
+	other        int64  // bytes that are no Kafka
+	protocol     string // what they are instead, "" where that is not known
 	ended        bool
 }
 
@@ -61,7 +67,7 @@ func (c *conn) setClient(d reassembly.Direction, r role) {
 	c.clientDir, c.role = d, r
 	client, server := c.stream.Ends[d], c.stream.Ends[d.Other()]
 	if c.ends == nil || c.ends.Client != client {
-		c.ends = &Connection{c.stream.ID, client, server, client.String(), server.String()}
+		c.ends = &Connection{c.stream.ID, client, server, client.String(), server.String(), c.stream.Opened}
 	}
 }
 
@@ -118,6 +124,7 @@ type request struct {
 	answer    *Snapshot // what it was answered with, then
 	session   *session  // that it opens or goes on with
 	refused   bool      // the server closed the connection instead of answering
+	inFlight  int32     // requests that waited for an answer when it came, itself included
 	passed    bool      // a later request was answered before it
 
 	snapshot Snapshot // of its message, if Needs asks for exchanges

@@ -274,7 +274,7 @@ func TestSASLRules(t *testing.T) {
 		}, want: `SaslHandshake v1 request 1
 			SaslHandshake v1 response 1
 			SaslAuthenticate v0 request 2
-			SaslAuthenticate v0 response 2
+			SaslAuthenticate v0 response 2 sasl-failed
 			SaslAuthenticate v0 request 3
 			SaslAuthenticate v0 response 3 sasl-failed`, also: func(k *talk) string {
 			if a := k.messages[3].Auth; a.Result != "failed" || a.User != "alice" {

@@ -35,11 +35,12 @@ type Timing struct {
 	Service  int64 // from then to the first packet of the response
 	Transfer int64 // from the first packet of the response to its last
 	Allowed  int64 // how long the broker may wait by design: a fetch for its max wait, a join for its group to come together
+	InFlight int32 // requests of the connection that waited for an answer when the request came, itself included
 	Excess   int64 // Service beyond Allowed, and Transfer: what was neither waited by design nor behind another answer
 }
 
-// A Report is findings that belong to no message that is being handed over: to a connection,
-// to the whole capture, or to a message that was handed over before.
+// A Report is what belongs to no message that is being handed over: findings about a connection,
+// about the whole capture, or about a message that was handed over before; or what a connection turned out to be.
 type Report struct {
 	Connection *Connection // nil for the whole capture
 	Message    int64       // number of the message, 0 for none
@@ -47,7 +48,8 @@ type Report struct {
 	Time       int64       // its capture time, nanoseconds since the Unix epoch
 	File       uint16      // its file, as in pcaps.Packet; of the whole capture the file that the findings are about
 	Findings   []Finding
-	Told       bool // it has been said on standard error already
+	Ending     *Ending // of the connection; there are no findings then
+	Told       bool    // it has been said on standard error already
 }
 
 // An Output takes what was dissected. What it is handed is valid during the call only.
@@ -80,6 +82,7 @@ type Dissector struct {
 	exchange   Exchange
 	now        reassembly.Origin       // the latest packet that was heard of
 	duplicates bool                    // that packets came twice has been said
+	logins     map[netip.AddrPort]bool // brokers that some client has logged in to, up to maxLogins
 	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
 	trial      trial
 	Counts     Counts
@@ -89,13 +92,16 @@ type Dissector struct {
 type Counts struct {
 	Messages, Requests, Responses int64
 	Unanswered                    int64
+	Cut                           int64 // messages that lack bytes
 	Gaps                          int64
 	Connections, KafkaConnections int64 // with any payload, and those of them with Kafka
+	OneDirection                  int64 // of Connections: only one side was captured
+	Bytes                         Bytes
 }
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, tools: newTools(), topics: newTopicNames(),
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, logins: map[netip.AddrPort]bool{}, tools: newTools(), topics: newTopicNames(),
 		sessions: sessions{byKey: map[sessionKey]*session{}}}
 }
 

@@ -14,6 +14,7 @@
 //	batch.go, record.go, codec.go   record batches, decompression, records
 //	nested.go, internal.go, telemetry.go   structures inside bytes fields and inside records
 //	session.go                      what fetch and share sessions hold
+//	negotiation.go, ending.go       what the broker offers, why it may have closed, what a connection was
 //	topics.go                       names of topics by their ids, also from further on in the capture
 //	auth.go, secret.go              who authenticates, and what no output may show
 //

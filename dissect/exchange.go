@@ -53,7 +53,13 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 		c.sessionRequest(m, r)
 		m.Auth = c.authRequest(m)
 	}
+	c.ending.count(m)
+	c.ending.describe(m)
+	if c.lastSilent = 0; r.noAnswer {
+		c.lastSilent, c.lastSilentAt = m.Number, m.Time
+	}
 	d.Counts.Requests++
+	d.Counts.Bytes.Requests += int64(size - f.missing)
 	d.hand(m)
 	if f.request = nil; r.detached {
 		c.answerLate(r, m)
@@ -103,6 +109,7 @@ func (c *conn) register(header Header, api *schema.API, f *frame) *request {
 	r := c.dissector.newRequest()
 	r.header, r.api = header, api
 	c.pending.push(r)
+	r.inFlight = int32(len(c.pending.items))
 	return r
 }
 
@@ -181,7 +188,12 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 			c.sessionResponse(m, r)
 		}
 	}
+	c.ending.Responses++
+	if m.Auth != nil {
+		c.ending.Auth = m.Auth
+	}
 	d.Counts.Responses++
+	d.Counts.Bytes.Responses += int64(size - f.missing)
 	d.hand(m)
 	c.lastDone = f.last.Time
 	if f.request != nil {
@@ -217,7 +229,7 @@ func (c *conn) saslHandshake(r *request, data []byte) {
 
 // timing splits the time from the request to the end of its answer.
 func (c *conn) timing(r *request, f *frame) Timing {
-	t := Timing{Latency: f.last.Time - r.end, Transfer: f.last.Time - f.start, Allowed: r.maxWait}
+	t := Timing{Latency: f.last.Time - r.end, Transfer: f.last.Time - f.start, Allowed: r.maxWait, InFlight: r.inFlight}
 	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
 	t.Service = t.Latency - t.Queued - t.Transfer
 	t.Excess = max(0, t.Service-r.maxWait) + t.Transfer
@@ -260,15 +272,18 @@ func allowance(r *request) string {
 // begin fills in what every message has.
 func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []hole, size int) *Message {
 	d.number++
-	if c.messages++; c.messages == 1 {
+	first := c.messages == 0
+	if c.messages++; first {
+		c.ending = &Ending{Start: f.last.Time}
 		d.Counts.KafkaConnections++
 		d.servers[c.ends.Server] = true
 	}
 	m.reset(data, holes)
 	m.tools = d.tools
-	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, cut: f.cut, catalog: d.catalog, topics: d.topics}
+	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, First: first, cut: f.cut, catalog: d.catalog, topics: d.topics}
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
+		d.Counts.Cut++
 		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
 	}
 	return m
@@ -289,13 +304,16 @@ func (c *conn) end(cause reassembly.EndCause, time int64) {
 	for i := range c.halves {
 		c.halves[c.clientDir^reassembly.Direction(i)].end()
 	}
+	c.settle()
 	for len(c.pending.items) > 0 {
 		r := c.pending.take(0)
 		c.unanswered(r, cause, time)
 		c.answered(r, nil)
 	}
 	c.endShares()
+	c.explainClosing()
 	c.endReport()
+	c.tellEnding(cause, time)
 }
 
 // unanswered says that a request got no answer.
@@ -304,6 +322,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 		return
 	}
 	c.dissector.Counts.Unanswered++
+	c.ending.Unanswered++
 	what := "a SASL token"
 	if !r.header.Token {
 		what = requestName(r)
@@ -318,7 +337,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 	case cause == reassembly.Evicted:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the connection was forgotten, within the memory limit", what)
 	case c.serverClosed:
-		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later", what, float64(c.closedAt-r.end)/1e6)
+		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later%s", what, float64(c.closedAt-r.end)/1e6, c.whyRefused(r))
 		r.refused = true
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later%s", what, age, allowance(r))

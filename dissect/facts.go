@@ -28,6 +28,7 @@ type Facts struct {
 	SessionID       int64 // fetch session, 0 none
 	SessionEpoch    int64
 	HasSession      bool
+	Replica         int64 // the node that asks as a follower; -1 none
 
 	partitions []int32
 	codes      []codeCount // of Errors, each once
@@ -76,7 +77,7 @@ func (m *Message) findFacts() {
 }
 
 func (f *Facts) reset() {
-	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0], ProducerID: -1}
+	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0], ProducerID: -1, Replica: -1}
 }
 
 // collectFacts reads the tape once.
@@ -150,6 +151,10 @@ func (f *Facts) collect(op *schema.Op, v *View, at, end, node int) {
 		first(&f.SoftwareVersion, value)
 	case schema.ProducerID:
 		f.ProducerID = Int(op.Code, value)
+	case schema.ReplicaID:
+		if f.Replica < 0 {
+			f.Replica = Int(op.Code, value)
+		}
 	case schema.Acks:
 		f.Acks, f.HasAcks = int16(Int(op.Code, value)), true
 	case schema.Offset:

@@ -11,7 +11,7 @@ import (
 // foreign names what a connection carries instead of Kafka. Only ports that are known for Kafka are worth a word: a capture
 // is full of other traffic.
 func (c *conn) foreign(h *half, data []byte) {
-	if c.named || !c.kafka() && !c.dissector.servers[c.ends.Server] && !usualPort(c.ends.Server.Port()) {
+	if c.named || !c.isKafkaExpected() {
 		return
 	}
 	c.named = true
@@ -19,15 +19,14 @@ func (c *conn) foreign(h *half, data []byte) {
 	if h.window.opened { // in the middle of a connection they could be those of a password
 		what += fmt.Sprintf(" (% x ...)", data[:min(8, len(data))])
 	}
-	switch {
+	switch name := protocolOf(data); {
 	case h.isHalfRequest(data):
 		what, code = h.halfRequest(data), MissingBytes
-	case isTLS(data):
-		what, code = "TLS", TLS
-	case isHTTP(data):
-		what, code = "HTTP", HTTP
-	case bytes.HasPrefix(data, []byte("SSH-")):
-		what = "SSH"
+	case name != "":
+		what = name
+		if known, ok := foreignCodes[name]; ok {
+			code = known
+		}
 	case len(bytes.Trim(data, "\x00")) == 0:
 		what = "zero bytes only"
 	}
@@ -36,6 +35,27 @@ func (c *conn) foreign(h *half, data []byte) {
 		from = "server"
 	}
 	c.report(0, finding(code, Warn, -1, "the %s sends %s", from, what))
+}
+
+// foreignCodes are those of protocols that have one.
+var foreignCodes = map[string]Code{"TLS": TLS, "HTTP": HTTP}
+
+// isKafkaExpected tells whether a connection carries Kafka, or goes where Kafka was to be expected.
+func (c *conn) isKafkaExpected() bool {
+	return c.kafka() || c.dissector.servers[c.ends.Server] || usualPort(c.ends.Server.Port())
+}
+
+// protocolOf names the protocol that begins with these bytes, "" where it is not known.
+func protocolOf(data []byte) string {
+	switch {
+	case isTLS(data):
+		return "TLS"
+	case isHTTP(data):
+		return "HTTP"
+	case bytes.HasPrefix(data, []byte("SSH-")):
+		return "SSH"
+	}
+	return ""
 }
 
 // isHalfRequest tells whether the bytes are the beginning of a request that never became whole.

@@ -61,6 +61,7 @@ type frame struct {
 	listed   bool              // the numbers of all packets are wanted
 	list     []reassembly.Origin
 	cut      *cut     // bytes are missing
+	missing  int      // how many
 	request  *request // registered with the connection when its header came: what it is, or what it answers
 	header   bool     // the header was looked at
 	waited   bool     // for its request, in vain
@@ -74,7 +75,7 @@ func (f *frame) begin(from reassembly.Origin) {
 	if f.listed {
 		f.list = append(f.list[:0], from)
 	}
-	f.cut, f.request, f.header, f.waited = nil, nil, false, false
+	f.cut, f.missing, f.request, f.header, f.waited = nil, 0, nil, false, false
 	f.holes, f.findings = f.holes[:0], nil
 }
 
@@ -118,6 +119,8 @@ func (h *half) take(data []byte, from reassembly.Origin) {
 		h.frames(data, from)
 	case waiting:
 		h.hold(data, from)
+	case foreign:
+		h.conn.other += int64(len(data))
 	}
 }
 
@@ -321,6 +324,7 @@ func (h *half) gap(g reassembly.Gap) {
 	if h.state == searching {
 		h.window.clear()
 		h.window.skipped += g.Length
+		h.window.missing += g.Length
 		h.window.lost = h.window.lost || h.conn.stream.Opened
 		return
 	}
@@ -328,8 +332,11 @@ func (h *half) gap(g reassembly.Gap) {
 		h.miss(int(g.Length), code)
 		return
 	}
-	if h.partial && h.total > 0 {
+	switch {
+	case h.partial && h.total > 0:
 		h.miss(h.total-h.received, code)
+	case h.partial:
+		h.giveUpFrame()
 	}
 	h.partial = false
 	h.startSearching()
@@ -341,6 +348,7 @@ func (h *half) miss(n int, code Code) {
 		h.frame.cut = &cut{offset: h.received, code: code}
 	}
 	h.received += n
+	h.frame.missing += n
 	if h.received == h.total {
 		h.finish()
 	}
@@ -357,6 +365,7 @@ func (h *half) whence() string {
 func (h *half) loseStep(data []byte, from reassembly.Origin, f Finding) {
 	h.partial = false
 	h.conn.report(0, f)
+	h.conn.dissector.Counts.Bytes.PassedOver++
 	h.startSearching()
 	h.search(data[1:], from)
 }
@@ -376,7 +385,7 @@ func (h *half) fin(at reassembly.Origin) {
 	}
 }
 
-// end gives up on a frame that is not whole.
+// end is called when nothing more comes.
 func (h *half) end() {
 	h.atEnd = true
 	switch h.state {
@@ -385,13 +394,20 @@ func (h *half) end() {
 	case searching:
 		h.searchEnded()
 	}
+	h.endFrame()
+}
+
+// endFrame gives up on a frame that is not whole: it is a message if its header is there.
+func (h *half) endFrame() {
 	switch {
 	case h.partial && h.total > 0 && h.frame.header:
 		if h.frame.cut == nil {
 			h.frame.cut = &cut{offset: h.received, code: MissingBytes}
 		}
+		h.frame.missing += h.total - h.received
 		h.finish()
 	case h.partial && h.received > 0:
+		h.giveUpFrame()
 		h.conn.report(0, finding(MissingBytes, Warn, -1, "the stream %s ends %d bytes into a frame", h.whence(), h.received))
 	}
 	h.partial = false

@@ -68,6 +68,9 @@ func checkMessages(t *testing.T, k *talk) {
 		}
 	}
 	checkPairs(t, k)
+	if b := &k.dissector.Counts.Bytes; b.Total() != k.sent {
+		t.Errorf("%d bytes handed over, the account has %d: %+v", k.sent, b.Total(), *b)
+	}
 }
 
 // checkPairs holds numbers and exchanges against each other: messages count from 1, a response comes behind the request that it names and has its

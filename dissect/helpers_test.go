@@ -269,6 +269,7 @@ type talk struct {
 	offsets   [2]int64
 	packet    int64
 	ended     *conn // what the dissector knew of the connection that ended last
+	sent      int64 // bytes of all connections
 }
 
 func newTalk(needs Needs, opened bool) *talk {
@@ -306,6 +307,7 @@ func (t *talk) send(dir reassembly.Direction, data []byte) {
 	t.dissector.Chunk(t.conn, dir, reassembly.Chunk{Data: chunk, Offset: t.offsets[dir],
 		Spans: []reassembly.Span{{Offset: t.offsets[dir], Origin: t.now()}}})
 	t.offsets[dir] += int64(len(data))
+	t.sent += int64(len(data))
 	for i := range chunk {
 		chunk[i] = 0xdd
 	}

@@ -48,6 +48,7 @@ type Head struct {
 	Request    int64       // Response: number of its request, 0 when that is not known
 	Timing     Timing      // Response with a known request
 	Auth       *Auth       // of authentication messages, else nil
+	First      bool        // it is the first one of its connection
 	Session    *Session    // of fetches that belong to a session, or open one, else nil
 
 	catalog   *schema.Catalog

@@ -1,12 +1,17 @@
 package dissect
 
-import "github.com/kdissect/kdissect/schema"
+import (
+	"fmt"
+
+	"github.com/kdissect/kdissect/schema"
+)
 
 // learnOffer takes the version ranges that the broker offers out of an ApiVersions answer.
 func (c *conn) learnOffer(m *Message) {
 	if m.Header.APIKey != keyApiVersions || m.Body() == 0 {
 		return
 	}
+	c.ending.Features = m.finalized()
 	var key int16
 	var offer schema.Versions
 	list := m.firstArray() // features have versions, too
@@ -28,6 +33,7 @@ func (c *conn) learnOffer(m *Message) {
 			c.offered[key] = offer
 		}
 	}
+	c.ending.Offered = len(c.offered)
 }
 
 // firstArray returns the index of the first array in the body, or that of the body when it has none.
@@ -52,4 +58,69 @@ func (c *conn) checkOffer(m *Message) {
 		return
 	}
 	m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 6, "%s v%d is not among the versions that the broker offered, %s", m.API.Name, m.Header.Version, offer))
+}
+
+// finalized returns the features that an ApiVersions answer says are in force.
+func (m *Message) finalized() (features []Feature) {
+	inside := uint32(0) // the end of the array
+	for i := m.body; i < len(m.Nodes); i++ {
+		n := &m.Nodes[i]
+		switch {
+		case n.Kind == ArrayNode && n.Op.Name == "FinalizedFeatures":
+			inside = n.Next
+		case uint32(i) >= inside || n.Kind != ValueNode:
+		case n.Op.Name == "Name" && len(features) < maxFeatures:
+			features = append(features, Feature{Name: string(m.Bytes(n))})
+		case n.Op.Name == "MaxVersionLevel" && len(features) > 0:
+			features[len(features)-1].Level = int16(m.Int(n))
+		}
+	}
+	return features
+}
+
+// lowestSince4 is the lowest version that brokers from Kafka 4.0 on take of the APIs that lost some then (KIP-896).
+var lowestSince4 = map[string]int16{
+	"Produce": 3, "Fetch": 4, "ListOffsets": 1, "OffsetCommit": 2, "OffsetFetch": 1, "CreateTopics": 2, "DeleteTopics": 1,
+	"OffsetForLeaderEpoch": 2, "WriteTxnMarkers": 1, "DescribeAcls": 1, "CreateAcls": 1, "DeleteAcls": 1, "DescribeConfigs": 1,
+	"AlterReplicaLogDirs": 1, "DescribeLogDirs": 1, "CreateDelegationToken": 1, "RenewDelegationToken": 1, "ExpireDelegationToken": 1,
+	"DescribeDelegationToken": 1,
+}
+
+// whyRefused says what speaks for a reason that the server closed the connection instead of answering a request, "" when nothing does.
+func (c *conn) whyRefused(r *request) string {
+	key, version := r.header.APIKey, r.header.Version
+	offer, offered := c.offered[key]
+	var lowest int16
+	if r.api != nil {
+		lowest = lowestSince4[r.api.Name]
+	}
+	switch {
+	case r.header.Token || r.header.APIKey == keySaslAuthenticate || r.header.APIKey == keySaslHandshake:
+		return "; a broker that refuses a login may close, without a word or after a delay (connection.failed.authentication.delay.ms)"
+	case r.api == nil:
+		return "; brokers close at an API that they do not have"
+	case offered && !offer.Contains(version):
+		return fmt.Sprintf("; it offers v%s of this API", offer)
+	case c.offered != nil && !offered:
+		return "; it does not offer this API"
+	case key == keyProduce && version < lowest && c.offered[keyFetch].Low >= lowestSince4["Fetch"]:
+		return "; brokers from 4.0 on offer Produce from v0 on, for the sake of old clients, but take none below v3 (KIP-896)"
+	case version < lowest && c.offered == nil:
+		return fmt.Sprintf("; brokers from 4.0 on take none of this API below v%d (KIP-896)", lowest)
+	case c.auth.mechanism == "" && c.dissector.logins[c.ends.Server] && key != keyApiVersions:
+		return "; other connections to it begin with a login, which this one did not"
+	case c.ending.Responses == 0 && c.ending.Requests == 1:
+		return "; it may expect TLS, or a login first"
+	}
+	return ""
+}
+
+// explainClosing tells of a request that wants no answer when the server has closed the connection behind it: that is the only way in
+// which it can say that it failed.
+func (c *conn) explainClosing() {
+	if !c.serverClosed || c.lastSilent == 0 || c.closedAt < c.lastSilentAt {
+		return
+	}
+	c.report(c.lastSilent, finding(ClosedWithoutAnswer, Warn, -1,
+		"the server closed the connection %.1f ms after this request with acks=0: it may have failed, which a broker cannot say otherwise", float64(c.closedAt-c.lastSilentAt)/1e6))
 }

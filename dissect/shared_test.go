@@ -94,8 +94,8 @@ func listen(needs Needs, f func(*Message)) *talk {
 	return k
 }
 
-// readCapture sends a capture through an assembler to a handler. Damage ends it, as it does for the program.
-func readCapture(t testing.TB, file string, handler reassembly.Handler) {
+// readCapture sends a capture through an assembler to a handler. Damage ends it.
+func readCapture(t testing.TB, file string, handler reassembly.Handler) reassembly.Stats {
 	t.Helper()
 	source, err := pcaps.Open(file)
 	if err != nil {
@@ -111,6 +111,7 @@ func readCapture(t testing.TB, file string, handler reassembly.Handler) {
 		batch.Release()
 	}
 	assembler.Close()
+	return assembler.Stats()
 }
 
 // realCaptures are the captures of real traffic.

@@ -128,6 +128,7 @@ func (h *half) found(at int, kind schema.Kind) {
 	}
 	h.state, h.window = inStep, window{}
 	skipped := w.skipped + int64(at)
+	h.passOver(&w, at)
 	switch {
 	case w.lost && skipped > 0:
 		c.report(0, finding(Resynchronised, Info, -1, "%d bytes %s were passed over; messages go on behind them", skipped, h.whence()))
@@ -166,6 +167,7 @@ func (h *half) notKafka() {
 	opened := h.window.opened
 	h.state = foreign
 	h.conn.foreign(h, h.window.data)
+	h.giveUpWindow()
 	h.window = window{}
 	if other := &h.conn.halves[h.dir.Other()]; opened && h.dir == h.conn.clientDir && other.state == searching {
 		other.notKafka() // a server answers in the client's protocol

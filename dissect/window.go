@@ -15,6 +15,7 @@ type window struct {
 	data    []byte
 	parts   []part
 	skipped int64 // bytes of the stream before data[0] that were given up
+	missing int64 // those of them that were not captured
 	opened  bool  // data[0] is the first byte of the connection
 	lost    bool  // frames were in step before
 

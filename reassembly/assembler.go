@@ -22,26 +22,38 @@ var DefaultLimits = Limits{PerStream: 4 << 20, Total: 16 << 20, Memory: 32 << 20
 
 // Stats counts what an Assembler has met.
 type Stats struct {
-	Packets      int64 // all packets
-	TCPPackets   int64 // those with a TCP header
-	PayloadBytes int64 // captured TCP payload
-	Delivered    int64 // bytes of it handed on; the rest had been seen before, or came after an end
-
+	Packets     int64 // all packets: those of the next four, and those with a TCP segment of their own
 	NotTCP      int64 // skipped: no IP, or another protocol in it
 	Fragments   int64 // pieces of IP packets
-	Incomplete  int64 // IP packets that lacked pieces; what was there of a TCP segment behind its header was used
 	Malformed   int64 // skipped: a header that contradicts itself or was cut
 	Unsupported int64 // skipped: an unsupported link type
 
-	Connections   int64
-	Twins         int64 // connections that were kept from the Handler for being others behind an address translation
-	Evicted       int64 // connections forgotten to stay within Limits.Memory
-	Late          int64 // packets of connections that had ended
-	Retransmitted int64 // packets with payload that had been seen, in part or in whole
-	BeforeStart   int64 // packets with payload in front of the first byte seen of a stream without SYN
-	OutOfOrder    int64 // packets with payload that came too early
-	Gaps          int64
-	GapBytes      int64
+	TCPPackets    int64 // TCP segments, each piece of one that came in fragments
+	Incomplete    int64 // IP packets that lacked pieces; what was there of a TCP segment behind its header was used
+	Late          int64 // segments of connections that had ended
+	Retransmitted int64 // segments with payload that had been seen, in part or in whole
+	OutOfOrder    int64 // segments with payload that came too early
+
+	Connections int64
+	Twins       int64 // connections that were kept from the Handler for being others behind an address translation
+	Evicted     int64 // connections forgotten to stay within Limits.Memory
+
+	Bytes
+	Gaps     int64
+	GapBytes [Limit + 1]int64 // bytes missing from the streams, by GapCause
+}
+
+// Bytes says where the captured TCP payload went. What PayloadBytes has above the sum of the others waits for bytes in front of
+// it; after Close nothing does.
+type Bytes struct {
+	PayloadBytes int64 // all of it
+	Delivered    int64 // handed on
+	Repeated     int64 // had been seen, or its place in the stream had been given up
+	BeforeStart  int64 // in front of the first byte of its stream
+	BehindFin    int64 // behind the last
+	InReset      int64 // in a packet with RST: at most a text for the log (RFC 9293, section 3.5.3)
+	OfTwins      int64 // of NAT twins, which are told once
+	OfEnded      int64 // of connections that had ended
 }
 
 // An Assembler hands the streams of all TCP connections in a sequence of packets to a Handler. It is for one goroutine.
@@ -110,9 +122,12 @@ func (a *Assembler) Packet(p *pcaps.Packet) error {
 	case notTCP:
 		a.stats.NotTCP++
 	case isFragment:
-		a.stats.Fragments++
 		a.meet(p)
-		a.piece(&a.seg)
+		if a.piece(&a.seg) {
+			a.stats.Fragments++
+		} else {
+			a.stats.Malformed++
+		}
 	case malformed:
 		a.stats.Malformed++
 	case unknownLink:
@@ -176,6 +191,7 @@ func (a *Assembler) tcp(s *segment) {
 	}
 	if c == nil {
 		a.stats.Late++
+		a.stats.OfEnded += int64(len(s.payload))
 	} else {
 		a.segment(c, d, s)
 	}
@@ -222,6 +238,7 @@ func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 	c.Seen[d] = true
 	h, peer := &c.halves[d], &c.halves[d.Other()]
 	if s.flags&flagRST != 0 {
+		a.stats.InReset += int64(len(s.payload))
 		a.reset(c)
 		return
 	}

@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"errors"
 	"io"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
 	"github.com/google/gopacket/reassembly"
 	"github.com/kdissect/kdissect/pcaps"
 )
@@ -195,6 +197,90 @@ func (s *gopacketStream) ReassembledSG(sg reassembly.ScatterGather, _ reassembly
 }
 
 func (s *gopacketStream) ReassemblyComplete(reassembly.AssemblerContext) bool { return true }
+
+// All payload of a file is counted: as much as gopacket finds that reads the file, too, packet by packet. Files with packets that it takes for
+// something else than TCP are left out: fragments, tunnels, link types that it does not have, or several of them.
+func TestPayloadAgainstGopacket(t *testing.T) {
+	others, _ := filepath.Glob(filepath.Join(captureDir, "../public/*.pcap*"))
+	cases, _ := filepath.Glob(filepath.Join(captureDir, "../../cases/*.pcap*"))
+	compared := 0
+	for _, path := range slices.Concat(captures(t), others, cases) {
+		packets, payload, ok := countGopacket(t, path)
+		if !ok {
+			continue
+		}
+		compared++
+		a := New(&nothing{})
+		readAll(t, path, a)
+		a.Close()
+		if s := a.Stats(); s.Packets != packets || s.PayloadBytes != payload {
+			t.Errorf("%s: %d bytes in %d packets, gopacket has %d in %d", filepath.Base(path), s.PayloadBytes, s.Packets, payload, packets)
+		}
+		checkEmpty(t, a)
+	}
+	if compared < 100 {
+		t.Errorf("%d captures were compared", compared)
+	}
+}
+
+// readAll gives an assembler all packets of a file, also those behind damage.
+func readAll(t *testing.T, path string, a *Assembler) {
+	t.Helper()
+	source, err := pcaps.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	var batch pcaps.Batch
+	for {
+		var damage *pcaps.DamageError
+		switch err := source.Next(&batch); {
+		case err == io.EOF:
+			return
+		case errors.As(err, &damage):
+			continue
+		case err != nil:
+			t.Fatal(err)
+		}
+		for i := range batch.Packets {
+			a.Packet(&batch.Packets[i])
+		}
+		batch.Release()
+	}
+}
+
+// countGopacket returns how many packets a file has, and how many bytes of TCP payload. ok is false where gopacket cannot tell.
+func countGopacket(t *testing.T, path string) (packets, payload int64, ok bool) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var source interface {
+		gopacket.PacketDataSource
+		LinkType() layers.LinkType
+	}
+	if source, err = pcapgo.NewReader(file); err != nil {
+		file.Seek(0, io.SeekStart)
+		if source, err = pcapgo.NewNgReader(file, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true}); err != nil {
+			return 0, 0, false
+		}
+	}
+	for {
+		data, _, err := source.ReadPacketData()
+		if err != nil {
+			return packets, payload, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+		packets++
+		p := gopacket.NewPacket(data, source.LinkType(), gopacket.NoCopy)
+		if tcp, ok := p.TransportLayer().(*layers.TCP); ok && p.Layer(layers.LayerTypeUDP) == nil {
+			payload += int64(len(tcp.Payload))
+		} else {
+			return 0, 0, false
+		}
+	}
+}
 
 // Captures made from one another by loss: the bytes that are there stand where they stood, and as much
 // is missing as was taken away in front of them.

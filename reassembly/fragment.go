@@ -76,19 +76,30 @@ const (
 // maxDatagram is the largest there can be behind an IP header: what goes beyond is malformed.
 const maxDatagram = 1<<16 - 1
 
-// piece takes the fragment that decode stopped at.
-func (a *Assembler) piece(s *segment) {
+// piece takes the fragment that decode stopped at, and reports whether it can be one.
+func (a *Assembler) piece(s *segment) bool {
 	f := &s.fragment
 	if f.empty() || f.more && f.end()%8 != 0 || f.end() > maxDatagram {
-		a.stats.Malformed++
-		return
+		return false
 	}
 	f.Origin = a.now
-	d := a.datagram(f)
+	a.add(a.datagram(f), f, s.tunnels)
+	for len(a.datagrams.order) > maxDatagrams || a.datagrams.held > maxDatagramMemory {
+		a.giveUpDatagram()
+	}
+	if a.memory > a.Limits.Memory {
+		a.shrink()
+	}
+	return true
+}
+
+// add takes a fragment of a datagram.
+func (a *Assembler) add(d *datagram, f *fragment, tunnels int) {
 	if d.state == done {
+		a.repeat(d, f)
 		return
 	}
-	d.tunnels, d.latest = max(d.tunnels, s.tunnels), a.now
+	d.tunnels, d.latest = max(d.tunnels, tunnels), a.now
 	if !f.more && d.total == 0 {
 		d.total = f.end()
 	}
@@ -117,11 +128,14 @@ func (a *Assembler) piece(s *segment) {
 			a.finishDatagram(d)
 		}
 	}
-	for len(a.datagrams.order) > maxDatagrams || a.datagrams.held > maxDatagramMemory {
-		a.giveUpDatagram()
-	}
-	if a.memory > a.Limits.Memory {
-		a.shrink()
+}
+
+// repeat counts the payload in a copy of a fragment whose datagram is done.
+func (a *Assembler) repeat(d *datagram, f *fragment) {
+	if d.length > 0 {
+		n := int64(len(f.since(d.length).data))
+		a.stats.PayloadBytes += n
+		a.stats.Repeated += n
 	}
 }
 

@@ -215,6 +215,10 @@ func checkEmpty(t *testing.T, a *Assembler) {
 	if a.datagrams.held != 0 || len(a.datagrams.byKey) != 0 {
 		t.Fatalf("after Close: %d bytes in %d datagrams", a.datagrams.held, len(a.datagrams.byKey))
 	}
+	b := a.Stats().Bytes
+	if gone := b.Delivered + b.Repeated + b.BeforeStart + b.BehindFin + b.InReset + b.OfTwins + b.OfEnded; gone != b.PayloadBytes {
+		t.Fatalf("after Close: of %d bytes of payload it is known where %d went: %+v", b.PayloadBytes, gone, b)
+	}
 	_, _, stone4 := key4{}.sizes()
 	_, _, stone6 := key6{}.sizes()
 	if left := a.memory - a.v4.stones()*stone4 - a.v6.stones()*stone6; left != 0 {

@@ -98,19 +98,20 @@ func (l pieces) find(off int64) int {
 }
 
 // keep copies those parts of p that no earlier packet has brought into buffers of b. It returns the memory
-// they take, and whether some of p was there before.
-func (l *pieces) keep(p piece, b *buffers) (held int, repeated bool) {
+// they take, and how many captured bytes of p have a place that was taken before.
+func (l *pieces) keep(p piece, b *buffers) (held int, repeated int64) {
 	for i := l.find(p.off); !p.empty(); i++ {
 		if i == len(*l) {
 			return held + l.insert(i, p, b), repeated
 		}
 		next := (*l)[i]
-		if part := p.until(next.off); !part.empty() {
+		part, rest := p.until(next.off), p.since(next.end())
+		if !part.empty() {
 			held += l.insert(i, part, b)
 			i++
 		}
-		repeated = repeated || p.end() > next.off
-		p = p.since(next.end())
+		repeated += int64(len(p.data) - len(part.data) - len(rest.data))
+		p = rest
 	}
 	return held, repeated
 }

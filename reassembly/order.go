@@ -38,17 +38,13 @@ func (a *Assembler) payload(h *half, seq uint32, s *segment) {
 	p := piece{h.position(seq), s.payload, int64(s.length - len(s.payload)), a.now}
 	if h.finSeen {
 		p = p.until(h.fin())
+		a.stats.BehindFin += int64(len(s.payload) - len(p.data))
 	}
 	if p.off < h.next {
-		if p.off < 0 && !h.synSeen {
-			a.stats.BeforeStart++
-		} else {
-			a.stats.Retransmitted++
-		}
 		if a.notes != nil {
 			a.compare(h, p)
 		}
-		p = p.since(h.next)
+		p = a.ahead(h, p)
 	}
 	switch {
 	case p.empty():
@@ -60,6 +56,17 @@ func (a *Assembler) payload(h *half, seq uint32, s *segment) {
 	default:
 		a.fill(h, p)
 	}
+}
+
+// ahead returns what of p, which begins behind its stream, has not been passed by it.
+func (a *Assembler) ahead(h *half, p piece) piece {
+	inside, rest := p.since(0), p.since(h.next)
+	a.stats.BeforeStart += int64(len(p.data) - len(inside.data))
+	a.stats.Repeated += int64(len(inside.data) - len(rest.data))
+	if !inside.empty() {
+		a.stats.Retransmitted++
+	}
+	return rest
 }
 
 // finish takes a FIN. It waits for what is missing in front of it. One with payload seen behind it cannot be true.
@@ -78,7 +85,9 @@ func (a *Assembler) finish(h *half, seq uint32) {
 // deliver hands on the piece that is next in its stream.
 func (a *Assembler) deliver(h *half, p piece) {
 	if len(p.data) > 0 {
-		if !h.conn.muted {
+		if h.conn.muted {
+			a.stats.OfTwins += int64(len(p.data))
+		} else {
 			a.span[0] = Span{p.off, p.Origin}
 			a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
 			a.stats.Delivered += int64(len(p.data))
@@ -96,7 +105,7 @@ func (a *Assembler) deliver(h *half, p piece) {
 func (a *Assembler) gap(h *half, length int64, cause GapCause, at Origin) {
 	if !h.conn.muted {
 		a.stats.Gaps++
-		a.stats.GapBytes += length
+		a.stats.GapBytes[cause] += length
 		a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Origin: at})
 	}
 	h.next += length
@@ -116,9 +125,12 @@ func (a *Assembler) fill(h *half, p piece) {
 		if p.end() > limit {
 			a.stats.Retransmitted++
 		}
-		a.deliver(h, p.until(limit))
+		part := p.until(limit)
+		a.deliver(h, part)
 		a.advance(h)
-		p = p.since(h.next)
+		rest := p.since(h.next)
+		a.stats.Repeated += int64(len(p.data) - len(part.data) - len(rest.data))
+		p = rest
 	}
 }
 
@@ -158,8 +170,9 @@ func (a *Assembler) keep(h *half, p piece) {
 		a.compareHeld(h, p)
 	}
 	held, repeated := h.hole.pending.keep(p, &a.buffers)
-	if repeated {
+	if repeated > 0 {
 		a.stats.Retransmitted++
+		a.stats.Repeated += repeated
 	}
 	a.hold(h, held)
 	for h.hole != nil && h.hole.held > a.Limits.PerStream {

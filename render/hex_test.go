@@ -10,10 +10,10 @@ func TestHex(t *testing.T) {
 	first, second, _ := strings.Cut(text, "\n\n")
 	wantLines(t, first[strings.Index(first, "\n0000  ")+1:], `0000  00 00 00 17 00 22 00 02  00 00 00 00 00 00 00 02  |....."..........|
 0010  01 02 01 02 00 00 00 00  00 00 00                 |...........|`)
+	second, _, _ = strings.Cut(second, "\n\n")
 	wantLines(t, second[strings.Index(second, "\n0000  ")+1:], `0000  00 00 00 1d 00 00 00 00  00 00 00 00 00 02 02 61  |...............a|
 0010  02 00 00 00 05 00 38 01  07 02 be ef 00 00 78 79  |......8.......xy|
-0020  7a                                                |z|
-`)
+0020  7a                                                |z|`)
 }
 
 func TestHexOfSecrets(t *testing.T) {

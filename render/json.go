@@ -43,7 +43,7 @@ func (j *JSON) Message(m *dissect.Message) {
 	b = strconv.AppendInt(b, int64(m.Size), 10)
 	b = appendHeader(b, m)
 	b = j.appendBody(b, m)
-	b = appendAuth(b, m.Auth)
+	b = appendAuth(b, "auth", m.Auth)
 	b = appendTiming(b, m)
 	if j.options.Layout {
 		b = j.appendLayout(b, m)
@@ -58,6 +58,11 @@ func (j *JSON) Exchange(*dissect.Exchange) {}
 
 // Report implements dissect.Output.
 func (j *JSON) Report(r *dissect.Report) {
+	if r.Ending != nil {
+		j.buf = j.ending(j.buf, r.Connection, r.Ending)
+		j.written()
+		return
+	}
 	b := append(j.buf, `{"kind":"finding","v":1`...)
 	if r.Connection != nil {
 		b = appendConnection(b, r.Connection)
@@ -353,15 +358,21 @@ func appendUndecoded(b []byte, m *dissect.Message) []byte {
 }
 
 // appendAuth appends what an authentication message says, without its secrets.
-func appendAuth(b []byte, a *dissect.Auth) []byte {
+func appendAuth(b []byte, key string, a *dissect.Auth) []byte {
 	if a == nil {
 		return b
 	}
-	b = append(b, `,"auth":{`...)
+	b = append(appendName(b, key), '{')
 	for _, part := range [...]struct{ name, value string }{{"mechanism", a.Mechanism}, {"step", a.Step}, {"user", a.User}, {"result", a.Result}} {
 		if part.value != "" {
 			b = appendString(appendName(b, part.name), part.value)
 		}
+	}
+	if a.Again {
+		b = append(appendName(b, "again"), "true"...)
+	}
+	if a.Lifetime > 0 {
+		b = appendNumber(b, "sessionLifetimeMs", a.Lifetime)
 	}
 	return append(b, '}')
 }
@@ -380,6 +391,9 @@ func appendTiming(b []byte, m *dissect.Message) []byte {
 		b = append(b, part.name...)
 		b = append(b, '"', ':')
 		b = appendMillis(b, part.ns)
+	}
+	if t.InFlight > 1 {
+		b = appendNumber(b, "inFlight", int64(t.InFlight))
 	}
 	b = append(b, `,"request":`...)
 	return strconv.AppendInt(b, m.Request, 10)

@@ -33,6 +33,9 @@ func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 	if f.HasAcks {
 		b = appendNumber(b, "acks", int64(f.Acks))
 	}
+	if f.Replica >= 0 && m.Kind == schema.Request {
+		b = appendNumber(b, "replica", f.Replica)
+	}
 	if m.Session != nil {
 		b = appendSession(b, m)
 	}

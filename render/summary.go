@@ -320,6 +320,9 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		b = append(b, ' ')
 		b = appendEscaped(b, q.SoftwareVersion, false)
 	}
+	if q.Replica >= 0 {
+		b = strconv.AppendInt(append(space(b, start), "replica "...), q.Replica, 10)
+	}
 	b = appendLabelled(b, "group", q.Group)
 	b = appendLabelled(b, "member", q.Member)
 	b = appendLabelled(b, "txn", q.TransactionalID)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"strconv"
@@ -97,7 +98,7 @@ func (t *Tree) Message(m *dissect.Message) {
 	}
 	t.opened.collect(m)
 	t.findings.place(m.Findings, t.tape, t.withheld)
-	b := t.messageLine(t.buf)
+	b := t.messageLine(t.openingLine(t.buf))
 	b = t.authLine(b)
 	b = t.sessionLine(b)
 	b = t.noteLines(b, onTop, "")
@@ -118,6 +119,9 @@ func (t *Tree) Message(m *dissect.Message) {
 // Report implements dissect.Output.
 func (t *Tree) Report(r *dissect.Report) {
 	b := t.buf
+	if r.Ending != nil {
+		b = t.endingLine(b, r.Connection, r.Ending)
+	}
 	for i := range r.Findings {
 		b = t.reportLine(b, r, &r.Findings[i])
 	}
@@ -155,6 +159,10 @@ func (t *Tree) authLine(b []byte) []byte {
 	if a == nil {
 		return b
 	}
+	return append(appendAuthWords(b, a), '\n')
+}
+
+func appendAuthWords(b []byte, a *dissect.Auth) []byte {
 	b = append(b, "auth"...)
 	for _, word := range [...]string{a.Mechanism, a.Step} {
 		if word != "" {
@@ -167,7 +175,13 @@ func (t *Tree) authLine(b []byte) []byte {
 	if a.Result != "" {
 		b = append(append(b, ' '), a.Result...)
 	}
-	return append(b, '\n')
+	if a.Again {
+		b = append(b, " again"...)
+	}
+	if a.Lifetime > 0 {
+		b = fmt.Appendf(b, " for %d ms", a.Lifetime)
+	}
+	return b
 }
 
 // ends is the text of the two ends of a connection, kept because the next message is likely to be of the same one.
@@ -232,6 +246,9 @@ func appendLatency(b []byte, t *dissect.Timing) []byte {
 	}
 	if t.Allowed > 0 {
 		b = appendMicros(append(b, ", may wait "...), t.Allowed)
+	}
+	if t.InFlight > 1 {
+		b = append(appendInt(append(b, ", "...), int64(t.InFlight)), " in flight"...)
 	}
 	return b
 }

@@ -353,6 +353,7 @@ func TestReports(t *testing.T) {
 	_, text, _ := strings.Cut(out.String(), "#3 ")
 	_, text, _ = strings.Cut(text, "\n\n")
 	wantLines(t, text, `! #3 c3 10.0.0.1:40000 > 10.0.0.2:9092 info unanswered: AlterReplicaLogDirs v2 with correlation id 0 was not answered yet when the capture ended, 1.0 ms later
+== c3 10.0.0.1:40000 > 10.0.0.2:9092 is still open when the capture ends after 0.003 s: 2 requests, 1 unanswered; AlterReplicaLogDirs v2 x2
 ! capture a\x1b.pcap error truncated-file: cut\n
 `)
 }

@@ -33,7 +33,8 @@ const (
 	ConfigName
 	ConfigValue
 	ConfigSensitive
-	MaxRole // how many there are
+	ReplicaID // the node that asks as a follower, -1 of a client
+	MaxRole   // how many there are
 )
 
 // roleOf derives the role of a field from its entity type and name.
@@ -92,7 +93,7 @@ var rolesByName = map[string]Role{
 	"ThrottleTimeMs":     ThrottleTime,
 	"RebalanceTimeoutMs": RebalanceTimeout, "SessionTimeoutMs": SessionTimeout,
 	"MaxWaitMs": MaxWait, "MaxWaitTimeMs": MaxWait,
-	"ResourceName": ResourceName, "ProducerId": ProducerID,
+	"ResourceName": ResourceName, "ProducerId": ProducerID, "ReplicaId": ReplicaID,
 	"ClientSoftwareName": SoftwareName, "ClientSoftwareVersion": SoftwareVersion,
 }
 

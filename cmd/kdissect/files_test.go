@@ -117,7 +117,7 @@ func linesOf(t *testing.T, files ...string) []map[string]any {
 	defer source.Close()
 	var out bytes.Buffer
 	format := render.NewJSON(&out, render.Options{Packets: true, Files: files})
-	if err := newPipeline(files, source, format).dissectAll(); err != nil {
+	if err := newPipeline(files, source, format, nil).dissectAll(); err != nil {
 		t.Fatal(err)
 	}
 	var lines []map[string]any

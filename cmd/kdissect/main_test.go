@@ -111,8 +111,8 @@ func transcribe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(appendFile(ts.MkAbs("transcript"), b.String()))
 }
 
-// only picks messages by their numbers out of a tree or out of JSON, and what stands between messages where the word findings is among
-// the numbers.
+// only picks messages by their numbers out of a tree or out of JSON, and the findings that stand between messages
+// where the word findings is among the numbers.
 func only(output string, picked []string) string {
 	if len(picked) == 0 {
 		return output
@@ -130,7 +130,7 @@ func only(output string, picked []string) string {
 		} else if line[0] == '{' {
 			shown = between
 		}
-		if shown {
+		if shown && !strings.HasPrefix(line, "== ") && !strings.HasPrefix(line, `{"kind":"connection"`) {
 			b.WriteString(line)
 		}
 		if line == "\n" {

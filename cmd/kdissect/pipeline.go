@@ -20,16 +20,17 @@ type pipeline struct {
 	dissector *dissect.Dissector
 	assembler *reassembly.Assembler
 	format    render.Format
+	account   *accountant
 	damages   int // of the input
 }
 
 // maxDamages is how many damages of the input are told one by one.
 const maxDamages = 20
 
-func newPipeline(files []string, source pcaps.Source, format render.Format) *pipeline {
+func newPipeline(files []string, source pcaps.Source, format render.Format, account *accountant) *pipeline {
 	d := dissect.New(schema.Embedded(), format.Needs(), format)
 	d.Files = files
-	return &pipeline{files: files, source: source, format: format, dissector: d, assembler: reassembly.New(d)}
+	return &pipeline{files: files, source: source, format: format, account: account, dissector: d, assembler: reassembly.New(d)}
 }
 
 // dissectAll moves all packets of the source, up to its end or the first error of the writer.
@@ -40,6 +41,9 @@ func (p *pipeline) dissectAll() error {
 	p.assembler.Close()
 	p.format.Close(&p.dissector.Counts)
 	if err := p.format.Flush(); err != nil {
+		return err
+	}
+	if err := p.account.write(p); err != nil {
 		return err
 	}
 	if p.damages > maxDamages {
@@ -65,6 +69,7 @@ func (p *pipeline) run() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &damage):
+			p.account.damage(damage)
 			p.complain(file, err, dissect.Code(damage.Code))
 			continue
 		case err != nil:
@@ -77,6 +82,7 @@ func (p *pipeline) run() error {
 				p.complain(packet.File, fmt.Errorf("%s: %w", p.files[packet.File], err), dissect.UnsupportedLinkType)
 			}
 		}
+		p.account.packets(&batch)
 		batch.Release()
 		if err := p.format.Flush(); err != nil {
 			return err

@@ -25,6 +25,8 @@ type readFlags struct {
 	records choice
 	color   choice
 	follow  bool
+	account bool
+	silent  bool // the account is all that is asked for
 	onePass bool
 	options render.Options
 
@@ -42,7 +44,10 @@ func newRead() *cobra.Command {
 		Short:   "Read capture files as one, or - for standard input",
 		Example: rootExamples,
 		Args:    someFiles,
-		RunE:    func(_ *cobra.Command, args []string) error { return f.read(args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.silent = f.account && !cmd.Flags().Changed("output")
+			return f.read(args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -55,6 +60,7 @@ func newRead() *cobra.Command {
 	flags.BoolVar(&f.options.Layout, "layout", false, "json: offset and size of every field")
 	flags.BoolVar(&f.options.Packets, "packets", false, "json: the numbers of all packets of a message")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
+	flags.BoolVar(&f.account, "account", false, "where each byte went, and what is missing; behind the messages with -o")
 	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
 	flags.StringVar(&f.topicIDs, "topic-ids", "", "`file` with names of topics that the capture may lack: a line each, id and name")
 	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
@@ -119,7 +125,7 @@ func (f *readFlags) read(files []string) error {
 		return err
 	}
 	defer source.Close()
-	p := newPipeline(files, source, f.format())
+	p := newPipeline(files, source, f.format(), f.accountant())
 	for _, topic := range topics {
 		p.dissector.NameTopic(topic.id, topic.name)
 	}
@@ -129,9 +135,21 @@ func (f *readFlags) read(files []string) error {
 	return p.dissectAll()
 }
 
+// accountant returns what keeps the account, nil where none is asked for. It goes where it does not disturb those who read the messages.
+func (f *readFlags) accountant() *accountant {
+	if !f.account {
+		return nil
+	}
+	a := &accountant{out: os.Stdout, json: f.output.value == "json", behind: f.output.value == "tree" && !f.silent}
+	if f.output.value == "summary" || f.output.value == "requestlog" {
+		a.out = os.Stderr
+	}
+	return a
+}
+
 // looksAhead tells whether names of topics may be looked for further on in the capture. The broker's request log has no place for them.
 func (f *readFlags) looksAhead(files []string) bool {
-	return !f.onePass && !f.follow && f.output.value != "requestlog" && !slices.ContainsFunc(files, readOnce)
+	return !f.onePass && !f.follow && !f.silent && f.output.value != "requestlog" && !slices.ContainsFunc(files, readOnce)
 }
 
 // open opens the captures as one; one that is followed is read until the user interrupts.
@@ -176,6 +194,9 @@ const maxWorkers = 8
 // format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
 // it is written by one worker.
 func (f *readFlags) format() render.Format {
+	if f.silent {
+		return silence{}
+	}
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	if workers == 1 {
 		return f.create(os.Stdout, os.Stderr, true)
