@@ -115,23 +115,30 @@ func (m *Message) controlValue(v *View, r *Record) *Nested {
 // metadataValue decodes a record of the cluster metadata or of the remote log metadata: the version of this frame, the record type and its version
 // stand in front, each as an unsigned varint.
 func (m *Message) metadataValue(topic string, v *View, value []byte) *Nested {
-	at := 0
-	var head [3]uint32
-	for i := range head {
-		n, width := uvarint(value[at:])
-		if width <= 0 || n > 1<<15-1 {
-			return nil
-		}
-		head[i] = n
-		at += width
+	head, at := metadataFront(value)
+	if at == 0 {
+		return nil
 	}
-	plan := m.catalog.RecordPlan(topic, schema.MetadataRecord, int16(head[1]), int16(head[2]))
+	plan := m.catalog.RecordPlan(topic, schema.MetadataRecord, head[1], head[2])
 	n := m.tools.nester.open(v, plan, at, len(value), false)
 	if n != nil {
-		n.Credentials = n.Name == "UserScramCredentialRecord" || n.Name == "DelegationTokenRecord"
+		n.Credentials = isCredentialRecord(n.Name)
 		n.Secret = n.Secret || n.Credentials
 	}
 	return n
+}
+
+// metadataFront reads the three numbers in front of a metadata record, and how many bytes they take; 0 when they are not there.
+func metadataFront(value []byte) (head [3]int16, size int) {
+	for i := range head {
+		n, width := uvarint(value[size:])
+		if width <= 0 || n > 1<<15-1 {
+			return head, 0
+		}
+		head[i] = int16(n)
+		size += width
+	}
+	return head, size
 }
 
 // NestedIn calls yield for each structure inside the decoded value of a record: what the members of a classic group told each other is kept in

@@ -56,6 +56,8 @@ type Head struct {
 	plan      *schema.Plan
 	cut       *cut   // the frame is not whole
 	enveloped Header // Envelope: what the request inside is
+	wrapping  wrapping
+	lead      int // bytes in front of a structure
 }
 
 // tools are what decoding needs besides the message: used again for each, by one goroutine.
@@ -100,7 +102,7 @@ func (m *Message) Name() string {
 
 // Correlated tells whether the message's correlation id is known.
 func (m *Message) Correlated() bool {
-	return m.Header.Known && !m.Header.Token || m.Kind == schema.Response && !m.Header.Token && (m.cut == nil || m.cut.offset >= 8)
+	return m.Header.Known && !m.Header.Token && m.wrapping == inFrame || m.Kind == schema.Response && !m.Header.Token && m.wrapping == inFrame && (m.cut == nil || m.cut.offset >= 8)
 }
 
 // Cut tells whether bytes of the frame are missing from the capture.
@@ -194,8 +196,12 @@ func (m *Message) decode() {
 	d.reset(m.data, m.holes, m.Size)
 	d.tape, d.findings = m.Nodes[:0], m.Findings
 	m.body, m.failed = 0, nil
-	d.leaf(SizeNode, nil, min(4, len(m.data)))
+	if m.wrapping == inFrame {
+		d.leaf(SizeNode, nil, min(4, len(m.data)))
+	}
 	switch {
+	case m.wrapping != inFrame:
+		m.decodeGiven(d)
 	case m.Header.Token:
 		d.leaf(TokenNode, nil, m.Size-d.pos)
 	case m.plan == nil:
@@ -229,6 +235,11 @@ func (m *Message) decodeBody(d *decoder) {
 		m.fail(d)
 		return
 	}
+	m.surplus(d)
+}
+
+// surplus adds what is left of the bytes behind the body.
+func (m *Message) surplus(d *decoder) {
 	left := m.Size - d.pos
 	switch {
 	case left > 0 && m.cut != nil:

@@ -23,6 +23,7 @@ const (
 	TrailingNode  // surplus bytes behind the last field
 	UndecodedNode // bytes that could not be decoded, from the fault on
 	TokenNode     // a raw SASL token, the whole frame behind its size
+	LeadNode      // what stands in front of a structure that is no request or response: its version or record type
 
 	leafKinds = SizeNode
 )

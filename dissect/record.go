@@ -52,8 +52,12 @@ func (m *Message) Open(b *Batch) *RecordSet {
 		m.note(BadRecord, Warn, b, "a batch of magic %d, which is unknown", b.Magic)
 		return nil
 	}
-	if b.Magic < newestMagic {
+	switch {
+	case b.Magic < newestMagic:
 		set.from = b.At
+	case set.from > set.to:
+		m.note(BadRecord, Warn, b, "a batch of %d bytes, which ends in its header", b.Size)
+		return nil
 	}
 	if b.Codec() == 0 {
 		return set

@@ -19,6 +19,8 @@ func (m *Message) Secret() bool {
 	switch {
 	case m.Header.Token:
 		return true
+	case m.wrapping == structure:
+		return isCredentialRecord(m.plan.Message.Name)
 	case !m.Header.Known:
 		return false
 	case m.Header.APIKey == keyEnvelope && m.enveloped.Known:
@@ -91,6 +93,8 @@ func (m *Message) hideSecrets() {
 // one of an unknown API, and in an answer that does not fit.
 func (m *Message) Guarded() bool {
 	switch {
+	case m.wrapping == structure:
+		return m.Secret() || m.plan.Message.HasConfigs()
 	case m.Secret(), !m.Header.Known, m.API == nil:
 		return true
 	case m.Kind == schema.Response && m.Undecoded() != nil:
@@ -110,6 +114,11 @@ func (m *Message) WithholdsValue(topic string, r *Record, decoded *Nested) bool 
 		return decoded.Secret
 	}
 	return topic == metadataTopic && r.Value != nil
+}
+
+// isCredentialRecord tells whether a metadata record carries credentials.
+func isCredentialRecord(name string) bool {
+	return name == "UserScramCredentialRecord" || name == "DelegationTokenRecord"
 }
 
 // metadataTopic is the topic whose records may carry credentials.

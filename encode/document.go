@@ -111,6 +111,9 @@ func (d *documentReader) checkWhole() {
 	if why, withheld := d.fields["payloadWithheld"]; withheld {
 		d.fail("payload", "it is withheld (%s); --show-secrets shows it", describe(why))
 	}
+	if why, withheld := d.fields["valueWithheld"]; withheld {
+		d.fail("value", "it is withheld (%s); --show-secrets shows it", describe(why))
+	}
 	if _, cut := d.fields["undecoded"]; cut {
 		d.fail("undecoded", "part of the message could not be decoded, so its bytes are not all here")
 	}
@@ -201,12 +204,7 @@ func (d *documentReader) api(prefix string) *schema.API {
 		if !ok {
 			d.fail(prefix+"apiName", "the name of an API is wanted here, not %s", describe(v))
 		}
-		for api := range d.catalog.APIs {
-			if strings.EqualFold(api.Name, name) {
-				byName = api
-			}
-		}
-		if byName == nil {
+		if byName = d.catalog.APIByName(name); byName == nil {
 			d.fail(prefix+"apiName", "there is no API %.40q", name)
 		}
 	}

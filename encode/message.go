@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -119,8 +118,8 @@ func appendLead(b []byte, plan *schema.Plan) []byte {
 		b = binary.AppendUvarint(b, uint64(plan.Message.APIKey))
 		return binary.AppendUvarint(b, uint64(plan.Version))
 	case schema.Data:
-		if fields := plan.Message.Fields; len(fields) > 0 && strings.EqualFold(fields[0].Name, "Version") {
-			return b // its first field is the version
+		if plan.Message.BeginsWithVersion() {
+			return b
 		}
 	}
 	return binary.BigEndian.AppendUint16(b, uint16(plan.Version))

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/kdissect/kdissect/encode"
@@ -106,4 +108,49 @@ func TestBatches(t *testing.T) {
 	if whole < 100 {
 		t.Errorf("only %d batches could be tried", whole)
 	}
+}
+
+// recordsDifference says where the records that render printed of one batch are not those that Kafka read, "" where they are.
+func recordsDifference(want map[string]any, text []byte) string {
+	type part struct {
+		Key, Value             *string
+		KeyBase64, ValueBase64 []byte
+	}
+	var line struct {
+		Value struct {
+			Records []struct {
+				Records []struct {
+					part
+					Offset    int64
+					Timestamp *int64
+					Headers   []part
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &line); err != nil || len(line.Value.Records) != 1 {
+		return string(text)
+	}
+	same := func(got *string, packed []byte, v any) bool {
+		digits, there := v.(string)
+		if got != nil {
+			packed = []byte(*got)
+		}
+		return there == (got != nil || packed != nil) && hex.EncodeToString(packed) == digits
+	}
+	records := want["records"].([]any)
+	got := line.Value.Records[0].Records
+	if len(got) != len(records) {
+		return fmt.Sprintf("%d records, want %d", len(got), len(records))
+	}
+	for i := range got {
+		r, w := &got[i], records[i].(map[string]any)
+		number := func(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+		switch headers := w["headers"].([]any); {
+		case number(r.Offset) != w["offset"], r.Timestamp != nil && number(*r.Timestamp) != w["timestamp"], len(r.Headers) != len(headers),
+			!same(r.Key, r.KeyBase64, w["key"]), !same(r.Value, r.ValueBase64, w["value"]):
+			return fmt.Sprintf("record %d of %s is not %v", i, text, w)
+		}
+	}
+	return ""
 }

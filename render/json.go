@@ -34,15 +34,21 @@ func (j *JSON) Needs() dissect.Needs {
 func (j *JSON) Message(m *dissect.Message) {
 	b := append(j.buf, `{"kind":"message","v":1,"number":`...)
 	b = strconv.AppendInt(b, m.Number, 10)
-	b = append(b, `,"time":"`...)
-	b = j.clock.appendTime(b, m.Time)
-	b = append(b, '"')
-	b = appendConnection(b, m.Connection)
-	b = j.appendPackets(b, &m.Packets)
+	if m.Connection != nil { // else it was given by hand
+		b = append(b, `,"time":"`...)
+		b = j.clock.appendTime(b, m.Time)
+		b = append(b, '"')
+		b = appendConnection(b, m.Connection)
+		b = j.appendPackets(b, &m.Packets)
+	}
 	b = append(b, `,"size":`...)
 	b = strconv.AppendInt(b, int64(m.Size), 10)
-	b = appendHeader(b, m)
-	b = j.appendBody(b, m)
+	if m.Structure() {
+		b = j.appendStructure(b, m)
+	} else {
+		b = appendHeader(b, m)
+		b = j.appendBody(b, m)
+	}
 	b = appendAuth(b, "auth", m.Auth)
 	b = appendTiming(b, m)
 	if j.options.Layout {
@@ -185,6 +191,21 @@ func appendIntOrNull(b []byte, n int64, known bool) []byte {
 		return append(b, `null`...)
 	}
 	return strconv.AppendInt(b, n, 10)
+}
+
+// appendStructure appends a structure that is neither request nor response, in the form that those inside records have.
+func (j *JSON) appendStructure(b []byte, m *dissect.Message) []byte {
+	plan := m.Plan()
+	b = append(b, `,"name":`...)
+	b = appendString(b, plan.Message.Name)
+	b = appendNumber(b, "version", int64(plan.Version))
+	b = append(b, `,"value":`...)
+	if m.Secret() && !j.options.ShowSecrets {
+		return append(b, `null,"valueWithheld":"credential-bearing record"`...)
+	}
+	b = j.appendValue(b, &m.View, m, m.Body())
+	b = j.appendUnknownTags(b, m)
+	return appendUndecoded(b, m)
 }
 
 // appendBody appends the payload and what stands beside it.

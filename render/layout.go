@@ -77,6 +77,11 @@ func (w *walker) node(at int) {
 		w.inside(at)
 	case dissect.ElementsNode:
 		w.elements(n)
+	case dissect.LeadNode:
+		if n.Length > 0 {
+			w.add("lead", -1)
+			w.leaf(w.path, int(n.Offset), int(n.Length), n)
+		}
 	default:
 		w.leafName(n)
 		w.leaf(w.path, int(n.Offset), int(n.Length), n)

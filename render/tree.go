@@ -135,12 +135,16 @@ func (t *Tree) messageLine(b []byte) []byte {
 	b = append(b, t.colors.title.on...)
 	b = append(b, '#')
 	b = strconv.AppendInt(b, m.Number, 10)
-	b = append(b, ' ')
-	b = t.clock.appendWhen(b, m.Time)
-	b = append(b, ' ')
-	b = t.ends.append(b, m.Connection, m.Kind)
-	b = append(b, t.colors.title.off...)
-	b = t.appendPacketRange(append(b, ' ', ' '), &m.Packets)
+	if m.Connection != nil {
+		b = append(b, ' ')
+		b = t.clock.appendWhen(b, m.Time)
+		b = append(b, ' ')
+		b = t.ends.append(b, m.Connection, m.Kind)
+		b = append(b, t.colors.title.off...)
+		b = t.appendPacketRange(append(b, ' ', ' '), &m.Packets)
+	} else {
+		b = append(b, t.colors.title.off...) // it was given by hand
+	}
 	b = append(b, ' ', ' ')
 	b = strconv.AppendInt(b, int64(m.Size), 10)
 	b = append(b, 'B')

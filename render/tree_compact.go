@@ -62,6 +62,8 @@ func (t *Tree) compact(b []byte) []byte {
 		last := int(n.Next) == len(t.tape)
 		switch {
 		case n.Kind == dissect.SizeNode:
+		case n.Kind == dissect.LeadNode:
+			b = t.lead(b, n)
 		case t.withholds(i):
 			return t.withholdRest(b, n)
 		case n.Kind == dissect.StructNode && i == body:
@@ -208,7 +210,7 @@ func (t *Tree) compactValue(b []byte, at uint32, op int, last bool) []byte {
 // appendCut appends the value of a primitive, of a long one the beginning.
 func (t *Tree) appendCut(b []byte, l *label, n *dissect.Node) []byte {
 	switch {
-	case n.Prefix == 0:
+	case n.Prefix == 0 && l.kind != batches:
 		return t.appendFixed(b, l, t.v.Raw(n))
 	case n.Op.Role == schema.ErrorMessage:
 		return t.appendVariable(b, l, n, maxMessage)

@@ -16,6 +16,8 @@ func (t *Tree) full(b []byte) []byte {
 		switch {
 		case n.Kind == dissect.SizeNode:
 			b = t.frame(b, n, last)
+		case n.Kind == dissect.LeadNode:
+			b = t.lead(b, n)
 		case t.withholds(i):
 			return t.withholdRest(b, n)
 		case n.Kind == dissect.StructNode && i == body:
@@ -46,6 +48,11 @@ func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
 	b = t.notes(b, 1, true)
 	t.leave()
 	return b
+}
+
+// lead appends what stands in front of a structure that is a message of its own.
+func (t *Tree) lead(b []byte, n *dissect.Node) []byte {
+	return t.leadParts(b, t.m.Plan().Message.Kind, t.v.Raw(n), int(n.Offset))
 }
 
 // headerLine begins the line of a header: its name, version and place.
@@ -252,10 +259,12 @@ func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
 	l := t.label(op, n.Op)
 	b = t.start(b, l, n.Count)
 	switch {
-	case n.Prefix > 0:
+	case n.Prefix > 0 || l.kind == batches:
 		b = t.appendVariable(b, l, n, 0)
 		b = append(b, l.valueOff...)
-		b = appendEncoding(b, n)
+		if n.Prefix > 0 {
+			b = appendEncoding(b, n)
+		}
 		b = t.place(b, n)
 		b = append(b, l.tail[len(t.placeOff):]...)
 	case l.kind == errorCode && t.v.Int(n) != 0:

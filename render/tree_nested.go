@@ -173,17 +173,21 @@ func (t *Tree) fullParts(b []byte, n *dissect.Nested, from, base, end uint32, la
 
 // fullPrefix appends what stands in front of a structure and says what it is: an int16, or three unsigned varints.
 func (t *Tree) fullPrefix(b []byte, n *dissect.Nested, from, to uint32) []byte {
+	raw := t.v.Raw(&dissect.Node{Offset: from, Length: to - from})
+	return t.leadParts(b, n.Nodes[n.Body()].Op.Message().Kind, raw, int(t.base+from))
+}
+
+// leadParts appends the parts of what stands in front of a structure, which begins at an offset.
+func (t *Tree) leadParts(b []byte, kind schema.Kind, raw []byte, at int) []byte {
 	name, about := "version", "version of the structure that follows"
-	if n.Nodes[n.Body()].Op.Message().Kind == schema.CoordinatorKey {
+	if kind == schema.CoordinatorKey {
 		name, about = "type", "what the record is about"
 	}
-	raw := t.v.Raw(&dissect.Node{Offset: from, Length: to - from})
 	switch {
 	case len(raw) == 2:
-		v := int64(int16(uint16(raw[0])<<8 | uint16(raw[1])))
-		return t.numberPart(b, name, "int16", v, int(t.base+from), 2, about)
+		return t.numberPart(b, name, "int16", int64(int16(uint16(raw[0])<<8|uint16(raw[1]))), at, 2, about)
 	case len(raw) >= 3:
-		return t.metadataPrefix(b, raw, int(t.base+from))
+		return t.metadataPrefix(b, raw, at)
 	}
 	return b
 }

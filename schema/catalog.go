@@ -167,6 +167,16 @@ func (c *Catalog) API(key int16) *API {
 	return c.apis[key]
 }
 
+// APIByName returns the API with a name, in whatever case, or nil.
+func (c *Catalog) APIByName(name string) *API {
+	for api := range c.APIs {
+		if strings.EqualFold(api.Name, name) {
+			return api
+		}
+	}
+	return nil
+}
+
 // APIs calls yield for each API in the order of the keys.
 func (c *Catalog) APIs(yield func(*API) bool) {
 	for _, api := range c.apis {
@@ -246,6 +256,12 @@ func (c *Catalog) plan(e *entry, version int16) *Plan {
 	}
 	return p
 }
+
+// RecordBatches is the plan of record batches that come without a message around them: one records field.
+var RecordBatches = sync.OnceValue(func() *Plan {
+	field := &Field{Name: "Records", Type: Type{Base: Records}, Versions: Versions{0, 0}, Nullable: None, Tagged: None, Tag: -1}
+	return compile(&Message{Name: "RecordBatches", Kind: Data, APIKey: -1, ValidVersions: Versions{0, 0}, Flexible: None, Fields: []*Field{field}}, 0)
+})
 
 // HeaderPlan returns the plan of the request or response header of a version.
 func (c *Catalog) HeaderPlan(kind Kind, version int16) *Plan {

@@ -56,6 +56,11 @@ func (m *Message) APIName() string {
 	return m.Name
 }
 
+// BeginsWithVersion tells whether the first field is the version itself, so that none stands in front of the structure.
+func (m *Message) BeginsWithVersion() bool {
+	return len(m.Fields) > 0 && strings.EqualFold(m.Fields[0].Name, "Version")
+}
+
 // HasConfigs tells whether the message carries names and values of configs.
 func (m *Message) HasConfigs() bool { return m.hasConfigs }
 

@@ -163,13 +163,19 @@ func (f *readFlags) open(files []string) (pcaps.Source, error) {
 
 // settle derives the options that flags, terminal and environment give together.
 func (f *readFlags) settle(files []string) {
-	terminal := isatty.IsTerminal(os.Stdout.Fd())
-	colorful := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	f.options.Color = f.color.value == "always" || f.color.value == "auto" && colorful
-	f.options.Aligned = terminal
+	f.options.Color = isColorful(f.color)
+	f.options.Aligned = isTerminal()
 	f.options.Files = files
 	f.options.Errors = &atomic.Int64{}
 	f.options.Records = f.recordsMode()
+}
+
+func isTerminal() bool { return isatty.IsTerminal(os.Stdout.Fd()) }
+
+// isColorful tells whether the output has colours, by what the flag says.
+func isColorful(color choice) bool {
+	may := isTerminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return color.value == "always" || color.value == "auto" && may
 }
 
 func (f *readFlags) recordsMode() render.RecordsMode {
