@@ -35,6 +35,7 @@ type conn struct {
 	ending         *Ending                   // what is known of it so far; nil before the first message
 	lastSilent     int64                     // number of the latest request, if it wants no answer, else 0
 	lastSilentAt   int64                     // its capture time
+	spoken         map[int16]schema.Versions // by API key, what responses without their requests were taken for
 	messages       int
 	packets        int64        // that brought bytes
 	shares         []sessionKey // share sessions opened on it

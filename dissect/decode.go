@@ -448,7 +448,7 @@ func (d *decoder) tag(section *level) status {
 	case sizeWidth < 0 || int64(size) > int64(d.limit-d.pos-head):
 		return d.fault(InvalidLength, nil, int(size))
 	}
-	op := d.knownTag(section.op, tag)
+	op := knownTag(d.ops, section.op, tag)
 	// A tagged field is small and its value can end wherever its size says, so it is decoded when it is whole.
 	if len(rest) < head+int(size) && (op < 0 || !d.complete) {
 		return d.short(nil, head+int(size))
@@ -470,10 +470,10 @@ func (d *decoder) tag(section *level) status {
 }
 
 // knownTag returns the index of the Op with that tag in a section, or -1.
-func (d *decoder) knownTag(section int32, tag uint32) int32 {
-	end := d.ops[section].Next
-	for at := section + 1; at < end; at = d.ops[at].Next {
-		if uint32(d.ops[at].Tag) == tag {
+func knownTag(ops []schema.Op, section int32, tag uint32) int32 {
+	end := ops[section].Next
+	for at := section + 1; at < end; at = ops[at].Next {
+		if uint32(ops[at].Tag) == tag {
 			return at
 		}
 	}

@@ -21,7 +21,7 @@ const (
 
 // An Exchange is a request and its response.
 type Exchange struct {
-	Request  *Message
+	Request  *Message // nil when it is not in the capture
 	Response *Message // nil when there was none
 	NoAnswer bool     // none was expected: Produce with acks=0
 	Closed   bool     // the server closed the connection instead of answering
@@ -85,6 +85,9 @@ type Dissector struct {
 	logins     map[netip.AddrPort]bool // brokers that some client has logged in to, up to maxLogins
 	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
 	trial      trial
+	fitting    fitting
+	fits       []fit                                        // to be used again
+	offers     map[netip.AddrPort]map[int16]schema.Versions // what brokers offer, for connections that began before the capture
 	Counts     Counts
 }
 

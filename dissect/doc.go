@@ -11,6 +11,7 @@
 //	header.go, exchange.go, wait.go requests registered at their header, responses paired with them
 //	decode.go, node.go, value.go    the bytes of a frame walked along a plan of package schema, onto a tape of nodes
 //	quick.go, facts.go              what a message is about: topics, groups, errors, records
+//	orphan.go, fitting.go           what a response may be whose request is not in the capture
 //	batch.go, record.go, codec.go   record batches, decompression, records
 //	nested.go, internal.go, telemetry.go   structures inside bytes fields and inside records
 //	session.go                      what fetch and share sessions hold

@@ -174,6 +174,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 	m.Header.CorrelationID = correlationID(data)
 	if f.request == nil {
 		m.Findings = append(m.Findings, finding(OrphanResponse, Warn, 4, "no request with correlation id %d was seen", m.Header.CorrelationID))
+		c.infer(m)
 	} else {
 		r := f.request
 		m.Header, m.API, m.Request, m.enveloped = r.header, r.api, r.number, r.enveloped
@@ -196,9 +197,19 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 	d.Counts.Bytes.Responses += int64(size - f.missing)
 	d.hand(m)
 	c.lastDone = f.last.Time
-	if f.request != nil {
-		c.answered(f.request, m)
-		f.request = nil
+	if f.request == nil {
+		c.orphan(m)
+		return
+	}
+	c.answered(f.request, m)
+	f.request = nil
+}
+
+// orphan hands over a response without its request as an exchange.
+func (c *conn) orphan(m *Message) {
+	if d := c.dissector; d.needs&NeedExchanges != 0 {
+		d.exchange = Exchange{Response: m, OneWay: c.oneDirection()}
+		d.out.Exchange(&d.exchange)
 	}
 }
 

@@ -39,6 +39,7 @@ const (
 	Unanswered             Code = "unanswered"
 	ClosedWithoutAnswer    Code = "closed-without-answer"
 	OrphanResponse         Code = "orphan-response"
+	InferredVersion        Code = "inferred-version"
 	OutOfOrderResponse     Code = "out-of-order-response"
 	ReusedCorrelationID    Code = "reused-correlation-id"
 	ErrorCode              Code = "error-code"

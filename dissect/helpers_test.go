@@ -89,6 +89,7 @@ type messageSeen struct {
 	Batches   []Batch
 	Facts     string
 	Auth      Auth // all empty where there is none
+	Inferred  *Inference
 
 	number, request int64
 	tapeFault       string
@@ -138,6 +139,7 @@ type exchangeSeen struct {
 type recorder struct {
 	messages  []*messageSeen
 	exchanges []exchangeSeen
+	orphans   []int64 // numbers of the responses that came as exchanges without a request
 	reports   []Report
 	light     bool    // tapes are checked, but not copied
 	through   *Reader // if there, messages are looked at through a snapshot, as another goroutine would, and their facts are read before the tape
@@ -155,6 +157,7 @@ func (r *recorder) Message(m *Message) {
 		Cut: m.Cut(), Secret: m.Secret(), number: m.Number, request: m.Request, conn: m.Connection.ID}
 	s.Header.ClientID = strings.Clone(m.Header.ClientID)
 	s.Findings = slices.Clone(m.Findings)
+	s.Inferred = m.Inferred
 	if m.Auth != nil {
 		s.Auth = *m.Auth
 	}
@@ -185,6 +188,10 @@ func (r *recorder) Message(m *Message) {
 }
 
 func (r *recorder) Exchange(e *Exchange) {
+	if e.Request == nil {
+		r.orphans = append(r.orphans, e.Response.Number)
+		return
+	}
 	x := exchangeSeen{request: e.Request.Number, noAnswer: e.NoAnswer}
 	if e.Response != nil {
 		x.response = e.Response.Number

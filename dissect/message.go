@@ -50,6 +50,7 @@ type Head struct {
 	Auth       *Auth       // of authentication messages, else nil
 	First      bool        // it is the first one of its connection
 	Session    *Session    // of fetches that belong to a session, or open one, else nil
+	Inferred   *Inference  // Response whose request is not in the capture: what it may be; nil when nothing is known
 
 	catalog   *schema.Catalog
 	topics    *topicNames
@@ -74,7 +75,7 @@ func newTools() *tools {
 
 // A Header is what is certain of a message before its body is decoded.
 type Header struct {
-	Known         bool // there is a Kafka header and, of a response, its request was seen
+	Known         bool // there is a Kafka header and, of a response, its request was seen or is clear (Head.Inferred)
 	Token         bool // a raw SASL token, which has no header
 	APIKey        int16
 	Version       int16 // of the request, also in its response

@@ -52,7 +52,7 @@ func (r *recorder) missing(wanted, sent []string) (lost, invented []string) {
 	for _, m := range r.messages {
 		switch {
 		case !m.Header.Known && m.Cut: // nothing is known of it but that it was there
-		case !m.Header.Known && m.Kind == schema.Response:
+		case (!m.Header.Known || m.Inferred != nil) && m.Kind == schema.Response:
 			// An orphan: a frame with that correlation id must have been sent.
 			if !slices.ContainsFunc(sent, func(s string) bool { return strings.HasSuffix(s, fmt.Sprintf(" response %d", m.Header.CorrelationID)) }) {
 				invented = append(invented, m.short())

@@ -14,6 +14,7 @@ func (c *conn) learnOffer(m *Message) {
 	c.ending.Features = m.finalized()
 	var key int16
 	var offer schema.Versions
+	first := c.offered == nil
 	list := m.firstArray() // features have versions, too
 	for i := list; i < int(m.Nodes[list].Next); i++ {
 		n := &m.Nodes[i]
@@ -34,6 +35,9 @@ func (c *conn) learnOffer(m *Message) {
 		}
 	}
 	c.ending.Offered = len(c.offered)
+	if first && c.offered != nil {
+		c.dissector.rememberOffer(c.ends.Server, c.offered)
+	}
 }
 
 // firstArray returns the index of the first array in the body, or that of the body when it has none.

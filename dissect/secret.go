@@ -23,6 +23,8 @@ func (m *Message) Secret() bool {
 		return isCredentialRecord(m.plan.Message.Name)
 	case !m.Header.Known:
 		return false
+	case m.Inferred != nil && m.Inferred.guarded:
+		return true
 	case m.Header.APIKey == keyEnvelope && m.enveloped.Known:
 		return carriesCredentials(m.enveloped.APIKey) || m.enveloped.APIKey == keyEnvelope
 	}

@@ -39,9 +39,12 @@ func NewReader() *Reader { return &Reader{tools: newTools()} }
 // Message returns the message of a snapshot. It is valid until the next call.
 func (r *Reader) Message(s *Snapshot) *Message { return r.message[0].restore(s, r.tools) }
 
-// Exchange returns an exchange of snapshots; response is nil where there was none. It is valid until the next call.
+// Exchange returns an exchange of snapshots; request or response is nil where there was none. It is valid until the next call.
 func (r *Reader) Exchange(x Exchange, request, response *Snapshot) Exchange {
-	x.Request, x.Response = r.message[0].restore(request, r.tools), nil
+	x.Request, x.Response = nil, nil
+	if request != nil {
+		x.Request = r.message[0].restore(request, r.tools)
+	}
 	if response != nil {
 		x.Response = r.message[1].restore(response, r.tools)
 	}

@@ -47,6 +47,7 @@ func (j *JSON) Message(m *dissect.Message) {
 		b = j.appendStructure(b, m)
 	} else {
 		b = appendHeader(b, m)
+		b = appendInferred(b, m.Inferred)
 		b = j.appendBody(b, m)
 	}
 	b = appendAuth(b, "auth", m.Auth)
@@ -184,6 +185,25 @@ func appendHeader(b []byte, m *dissect.Message) []byte {
 		b = append(b, `null`...)
 	}
 	return append(b, '}')
+}
+
+// appendInferred appends what a response may be whose request is not in the capture.
+func appendInferred(b []byte, i *dissect.Inference) []byte {
+	if i == nil {
+		return b
+	}
+	b = append(b, `,"inferred":true,"candidates":[`...)
+	for k, c := range i.Candidates {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, c.String())
+	}
+	b = append(b, ']')
+	if i.More > 0 {
+		b = strconv.AppendInt(append(b, `,"moreCandidates":`...), int64(i.More), 10)
+	}
+	return b
 }
 
 func appendIntOrNull(b []byte, n int64, known bool) []byte {

@@ -153,15 +153,19 @@ func (w *worker) do(j *job, e *entry) {
 	case messageEntry:
 		w.format.Message(w.reader.Message(&j.snapshots[e.first]))
 	case exchangeEntry:
-		var response *dissect.Snapshot
-		if e.second >= 0 {
-			response = &j.snapshots[e.second]
-		}
-		x := w.reader.Exchange(e.exchange, &j.snapshots[e.first], response)
+		x := w.reader.Exchange(e.exchange, j.snapshot(e.first), j.snapshot(e.second))
 		w.format.Exchange(&x)
 	default:
 		w.format.Report(&e.report)
 	}
+}
+
+// snapshot returns one of the job's snapshots, nil for -1.
+func (j *job) snapshot(i int) *dissect.Snapshot {
+	if i < 0 {
+		return nil
+	}
+	return &j.snapshots[i]
 }
 
 // write writes the output of jobs in the order in which they were handed over.
@@ -223,7 +227,10 @@ func (p *Parallel) Message(m *dissect.Message) {
 
 // Exchange implements dissect.Output.
 func (p *Parallel) Exchange(x *dissect.Exchange) {
-	e := entry{kind: exchangeEntry, first: p.snapshot(x.Request), second: -1, exchange: *x}
+	e := entry{kind: exchangeEntry, first: -1, second: -1, exchange: *x}
+	if x.Request != nil {
+		e.first = p.snapshot(x.Request)
+	}
 	if x.Response != nil {
 		e.second = p.snapshot(x.Response)
 	}

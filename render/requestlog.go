@@ -34,6 +34,10 @@ func (l *RequestLog) Report(r *dissect.Report) { l.findings.report(r) }
 
 // Exchange implements dissect.Output.
 func (l *RequestLog) Exchange(x *dissect.Exchange) {
+	if x.Request == nil {
+		l.findings.note(x.Response, x.Response.Findings)
+		return
+	}
 	h := &x.Request.Header
 	if h.Token {
 		return

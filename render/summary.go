@@ -30,25 +30,29 @@ type column struct {
 var summaryColumns = [...]column{
 	{"NUM", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return strconv.AppendInt(b, number(x), 10) }},
 	{"TIME", 15, func(s *Summary, b []byte, x *dissect.Exchange) []byte {
-		return s.clock.appendTimeOfDay(b, x.Request.Time)
+		return s.clock.appendTimeOfDay(b, leading(x).Time)
 	}},
 	{"CONN", 5, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return strconv.AppendInt(append(b, 'c'), int64(x.Request.Connection.ID), 10)
+		return strconv.AppendInt(append(b, 'c'), int64(leading(x).Connection.ID), 10)
 	}},
 	{"CLIENT", 34, appendClient},
 	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return append(b, x.Request.Connection.ServerName...)
+		return append(b, leading(x).Connection.ServerName...)
 	}},
 	{"API", 20, appendAPI},
-	{"VER", -3, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return appendUnless(b, x.Request.Header.Token, int64(x.Request.Header.Version))
-	}},
+	{"VER", -3, appendVersion},
 	{"CORR", -7, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return appendUnless(b, x.Request.Header.Token, int64(x.Request.Header.CorrelationID))
+		m := leading(x)
+		return appendUnless(b, !m.Correlated() && m.Kind == schema.Response || m.Header.Token, int64(m.Header.CorrelationID))
 	}},
-	{"REQ", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendSize(b, x.Request.Size) }},
+	{"REQ", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+		if x.Request == nil {
+			return b
+		}
+		return appendSize(b, x.Request.Size)
+	}},
 	{"RESP", -6, answer(func(b []byte, r *dissect.Message) []byte { return appendSize(b, r.Size) })},
-	{"MS", -8, answer(func(b []byte, r *dissect.Message) []byte { return appendMillis(b, round(r.Timing.Latency)) })},
+	{"MS", -8, answer(appendLatencyMillis)},
 	{"EXCESS", -8, answer(appendExcess)},
 	{"RESULT", 12, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendResult(b, x) }},
 	{"WHAT", 0, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendWhat(b, x) }},
@@ -64,19 +68,44 @@ func answer(add func([]byte, *dissect.Message) []byte) func(*Summary, []byte, *d
 	}
 }
 
+// leading is the request, or the response where the request is not in the capture.
+func leading(x *dissect.Exchange) *dissect.Message {
+	if x.Request == nil {
+		return x.Response
+	}
+	return x.Request
+}
+
 func appendClient(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-	if id := x.Request.Header.ClientID; id != "" {
+	m := leading(x)
+	if id := m.Header.ClientID; id != "" {
 		b = appendEscaped(b, id, false)
 		b = append(b, '@')
 	}
-	return append(b, x.Request.Connection.ClientName...)
+	return append(b, m.Connection.ClientName...)
 }
 
+// appendAPI appends the API's name, with a question mark where it is inferred.
 func appendAPI(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-	if name := x.Request.Name(); name != "" {
+	m := leading(x)
+	name := m.Name()
+	switch {
+	case name != "" && m.Inferred != nil:
+		return append(append(b, name...), '?')
+	case name != "":
 		return append(b, name...)
+	case x.Request == nil:
+		return b
 	}
-	return strconv.AppendInt(b, int64(x.Request.Header.APIKey), 10)
+	return strconv.AppendInt(b, int64(m.Header.APIKey), 10)
+}
+
+func appendVersion(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+	m := leading(x)
+	if i := m.Inferred; i != nil && i.Clear {
+		return append(b, i.Taken.Versions.String()...)
+	}
+	return appendUnless(b, m.Header.Token || x.Request == nil, int64(m.Header.Version))
 }
 
 func appendUnless(b []byte, absent bool, n int64) []byte {
@@ -84,6 +113,13 @@ func appendUnless(b []byte, absent bool, n int64) []byte {
 		return b
 	}
 	return strconv.AppendInt(b, n, 10)
+}
+
+func appendLatencyMillis(b []byte, r *dissect.Message) []byte {
+	if r.Request == 0 {
+		return b
+	}
+	return appendMillis(b, round(r.Timing.Latency))
 }
 
 func appendExcess(b []byte, r *dissect.Message) []byte {
@@ -190,7 +226,9 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 	}
 	s.buf = b
 	s.written()
-	s.note(x.Request)
+	if x.Request != nil {
+		s.note(x.Request)
+	}
 	if x.Response != nil {
 		s.note(x.Response)
 	}
@@ -199,7 +237,7 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 // note writes to the log what is wrong with a message, beyond what its line says.
 func (s *Summary) note(m *dissect.Message) {
 	for i := range m.Findings {
-		if m.Findings[i].Severity > dissect.Info {
+		if f := &m.Findings[i]; f.Severity > dissect.Info && f.Code != dissect.OrphanResponse {
 			s.findings.note(m, m.Findings[i:i+1])
 		}
 	}
@@ -252,6 +290,8 @@ func appendResult(b []byte, x *dissect.Exchange) []byte {
 		return append(b, "UNANSWERED"...)
 	case x.Response.Cut():
 		return append(b, "CUT"...)
+	case x.Request == nil && !x.Response.Header.Known:
+		return append(b, "ORPHAN"...)
 	case x.Response.Undecoded() != nil:
 		return append(b, "UNDECODED"...)
 	}
@@ -291,15 +331,19 @@ const maxTopics = 3
 // appendWhat appends what the exchange is about, in a few words. Credentials are never among them.
 func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	start := len(b)
-	q := x.Request.Facts()
-	if a := x.Request.Auth; a != nil {
+	request := leading(x)
+	if i := request.Inferred; i != nil && !i.Clear {
+		return append(append(b, "orphan: "...), i.String()...)
+	}
+	q := request.Facts()
+	if a := request.Auth; a != nil {
 		b = append(b, a.Mechanism...)
 		if a.Step != "handshake" && a.Step != "" { // the API's name says it of a handshake
 			b = append(append(b, ' '), a.Step...)
 		}
 		b = appendLabelled(b, "user", []byte(a.User))
 	}
-	if x.Request.Secret() || x.Response != nil && x.Response.Secret() {
+	if request.Secret() || x.Response != nil && x.Response.Secret() {
 		return b
 	}
 	topics, partly := q.Topics, false
@@ -310,7 +354,7 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 			}
 		}
 	}
-	if name := x.Request.Enveloped(); name != "" {
+	if name := request.Enveloped(); name != "" {
 		b = append(space(b, start), name...)
 	}
 	b = appendLabelled(b, "key", q.LookupKey)
@@ -333,7 +377,7 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		}
 		b = appendTopic(space(b, start), &topics[i], q, partly)
 	}
-	if x.Response != nil && x.Request.Name() == "InitProducerId" {
+	if x.Response != nil && request.Name() == "InitProducerId" {
 		if id := x.Response.Facts().ProducerID; id >= 0 {
 			b = strconv.AppendInt(append(space(b, start), "producer id "...), id, 10)
 		}
@@ -352,7 +396,7 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		b = append(b, '/')
 		b = strconv.AppendInt(b, q.SessionEpoch, 10)
 	}
-	if s := x.Request.Session; s != nil && s.Known && s.Step == dissect.SessionContinues {
+	if s := request.Session; s != nil && s.Known && s.Step == dissect.SessionContinues {
 		b = strconv.AppendInt(append(b, " holds "...), int64(s.Partitions), 10)
 		if s.Added+s.Forgotten > 0 {
 			b = fmt.Appendf(b, " (+%d -%d)", s.Added, s.Forgotten)

@@ -274,15 +274,24 @@ func appendMicros(b []byte, ns int64) []byte {
 func (t *Tree) rootLine(b []byte) []byte {
 	b = append(b, t.colors.name.on...)
 	b = t.appendTitle(b)
+	inferred := t.m.Inferred
+	if inferred != nil && inferred.Clear {
+		b = append(b, '?')
+	}
 	b = append(b, t.colors.name.off...)
 	b = append(b, " message"...)
 	switch plan := t.m.Plan(); {
+	case inferred != nil && inferred.Clear:
+		b = append(append(b, " v"...), inferred.Taken.Versions.String()...)
 	case plan != nil:
 		b = strconv.AppendInt(append(b, " v"...), int64(plan.Version), 10)
 	case t.m.Header.Known && !t.m.Header.Token:
 		b = strconv.AppendInt(append(b, " v"...), int64(t.m.Header.Version), 10)
 	}
 	b = append(appendSpan(append(b, t.placeOn...), 0, uint32(t.m.Size)), t.placeOff...)
+	if inferred != nil && !inferred.Clear {
+		return t.dim(b, "orphan: "+inferred.String())
+	}
 	return append(b, '\n')
 }
 

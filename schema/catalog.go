@@ -23,6 +23,7 @@ type Catalog struct {
 	record map[recordID]*entry
 
 	loading sync.Mutex
+	layouts layouts
 }
 
 // A recordID finds a record's key or value of an internal topic.

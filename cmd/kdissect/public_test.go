@@ -61,7 +61,7 @@ type counter map[messageKind]*[2]int
 func (c counter) Message(m *dissect.Message) {
 	k := messageKind{m.Name(), m.Header.Version}
 	switch {
-	case !m.Header.Known && !m.Header.Token:
+	case !m.Header.Known && !m.Header.Token, m.Inferred != nil:
 		k = messageKind{api: "orphan"}
 	case m.Name() == "":
 		k.api = fmt.Sprintf("key %d", m.Header.APIKey)
