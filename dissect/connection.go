@@ -115,18 +115,19 @@ func (c *conn) endReport() {
 type request struct {
 	header    Header
 	api       *schema.API
-	number    int64     // of its message, 0 while its frame is not whole
-	end       int64     // capture time of its last packet
-	maxWait   int64     // how long the broker may wait by design, nanoseconds
-	noAnswer  bool      // Produce with acks=0
-	enveloped Header    // Envelope: what the request inside is
-	whole     bool      // its frame is whole and its message was handed over
-	detached  bool      // it was answered before its frame was whole, and is no longer in the queue
-	answer    *Snapshot // what it was answered with, then
-	session   *session  // that it opens or goes on with
-	refused   bool      // the server closed the connection instead of answering
-	inFlight  int32     // requests that waited for an answer when it came, itself included
-	passed    bool      // a later request was answered before it
+	number    int64             // of its message, 0 while its frame is not whole
+	end       int64             // capture time of its last packet
+	last      reassembly.Origin // that packet
+	maxWait   int64             // how long the broker may wait by design, nanoseconds
+	noAnswer  bool              // Produce with acks=0
+	enveloped Header            // Envelope: what the request inside is
+	whole     bool              // its frame is whole and its message was handed over
+	detached  bool              // it was answered before its frame was whole, and is no longer in the queue
+	answer    *Snapshot         // what it was answered with, then
+	session   *session          // that it opens or goes on with
+	refused   bool              // the server closed the connection instead of answering
+	inFlight  int32             // requests that waited for an answer when it came, itself included
+	passed    bool              // a later request was answered before it
 
 	snapshot Snapshot // of its message, if Needs asks for exchanges
 	frame    []byte   // the arena of the snapshot
@@ -155,14 +156,25 @@ func (q *queue) push(r *request) {
 	}
 }
 
-// find returns the place of the oldest request with a correlation id, or -1.
-func (q *queue) find(correlationID int32) int {
+// maxLateRequest is how many packets of the capture a request may come behind its answer, which captures shuffle by less than 20.
+const maxLateRequest = 64
+
+// find returns the place of the oldest request with a correlation id that an answer in a packet can answer, or -1. Clients use ids
+// again: so one that was passed over comes last, since its answer was lost, and one that came long after the answer does not count.
+func (q *queue) find(correlationID int32, from reassembly.Origin) int {
+	passed := -1
 	for i, r := range q.items {
-		if r.header.CorrelationID == correlationID && !r.header.Token {
+		if r.header.CorrelationID != correlationID || r.header.Token || r.last.Since(from) > maxLateRequest {
+			continue
+		}
+		if !r.passed {
 			return i
 		}
+		if passed < 0 {
+			passed = i
+		}
 	}
-	return -1
+	return passed
 }
 
 // take removes the request at a place. It may be used until it is released.

@@ -45,7 +45,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	m := d.begin(&d.message, c, f, data, holes, size)
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.findPlan()
-	r.number, r.end, r.whole = m.Number, f.last.Time, true
+	r.number, r.end, r.last, r.whole = m.Number, f.last.Time, f.last, true
 	c.tokensPossible = c.tokensPossible || r.header.APIKey == keySaslHandshake && r.header.Version == 0 && r.header.Known
 	c.checkOffer(m)
 	m.lookAhead(c, r)
@@ -101,7 +101,7 @@ func (c *conn) identify(h *half, data []byte, size int) *request {
 
 // register puts a request whose header is there into the queue of those that wait for an answer.
 func (c *conn) register(header Header, api *schema.API, f *frame) *request {
-	if c.pending.find(header.CorrelationID) >= 0 {
+	if c.pending.find(header.CorrelationID, f.last) >= 0 {
 		f.findings = append(f.findings, finding(ReusedCorrelationID, Warn, 8,
 			"correlation id %d is that of an earlier request that is not answered yet", header.CorrelationID))
 	}
@@ -144,7 +144,7 @@ func (c *conn) makeRoom() {
 // match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order, so
 // those before it are passed over for good: their answers were lost where bytes are missing, else somebody does not keep the order.
 func (c *conn) match(h *half, correlationID int32) {
-	at := c.pending.find(correlationID)
+	at := c.pending.find(correlationID, h.frame.first)
 	if at < 0 {
 		return
 	}

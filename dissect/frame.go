@@ -23,10 +23,13 @@ type half struct {
 	state halfState
 
 	// searching for the first frame, or waiting
-	window  window
-	givenUp bool // the next response has waited in vain
-	gapped  bool // bytes were missing since the last answer that was in order
-	atEnd   bool // nothing more comes
+	window     window
+	givenUp    bool    // the next response has waited in vain
+	gapped     bool    // bytes were missing since the last answer that was in order
+	atEnd      bool    // nothing more comes
+	later      []later // what came behind a window that waits, and does not join on to it
+	laterBytes int     // memory of that
+	beforeGap  bool    // nothing comes that joins on to the window
 
 	trials, responseTrials int // how often bytes were decoded to see what they are
 
@@ -306,14 +309,18 @@ func (h *half) whole(data []byte, holes []hole) {
 // gap takes note that bytes of the stream are missing. Where the frame ends is known when its size is, so frames
 // stay in step if the gap ends inside the frame that it hits.
 func (h *half) gap(g reassembly.Gap) {
-	h.stopWaiting(g.Time)
-	h.gapped = true
-	if h.state == foreign {
-		return
-	}
 	if h.state == searching {
 		h.searchCut()
 	}
+	switch h.state {
+	case waiting:
+		h.gapLater(g)
+		return
+	case foreign:
+		h.gapped = true
+		return
+	}
+	h.gapped = true
 	code := Gapped
 	if g.Cause == reassembly.Snaplen {
 		code = SnaplenCut

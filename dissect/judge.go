@@ -33,7 +33,7 @@ func (h *half) judge(at int) opinion {
 		}
 	}
 	if c.role == unknownRole || c.kindOf(h.dir) == schema.Response {
-		return h.judgeResponse(data, where)
+		return h.judgeResponse(at, data, where)
 	}
 	return opinion{}
 }
@@ -92,7 +92,7 @@ func (h *half) isUnknownRequest(data []byte) bool {
 
 // judgeResponse: it answers an outstanding request and decodes as that answer. Where no request of it was seen, it must begin with a packet,
 // decode as some answer, and end with the bytes there or be followed by another frame.
-func (h *half) judgeResponse(data []byte, where place) opinion {
+func (h *half) judgeResponse(at int, data []byte, where place) opinion {
 	o := opinion{kind: schema.Response, verdict: undecided, need: 8}
 	if len(data) < 8 {
 		return o
@@ -103,8 +103,8 @@ func (h *half) judgeResponse(data []byte, where place) opinion {
 	}
 	c, total := h.conn, 4+int(size)
 	if c.role == kafkaRole {
-		if i := c.pending.find(correlationID(data)); i >= 0 {
-			return h.judgeAnswer(c.pending.items[i], data[:min(len(data), total)], total, where)
+		if i := h.answered(at); i >= 0 {
+			return h.judgeAnswer(c.pending.items[i], data, total, where)
 		}
 		if len(c.pending.items) > 0 && c.pending.items[0].header.Token && where >= border {
 			o.verdict = yes
@@ -114,8 +114,11 @@ func (h *half) judgeResponse(data []byte, where place) opinion {
 	if where == anywhere {
 		return opinion{}
 	}
+	if o.need = h.endOfAnswer(at); o.need > 0 {
+		return o
+	}
 	o.need = total
-	if len(data) < total || c.packets < maxWaitPackets && !h.atEnd {
+	if len(data) < total || c.packets < maxWaitPackets && len(h.window.data) < maxWindow/2 && !h.nothingFollows() {
 		return o // its request may still come
 	}
 	if !h.fitsSome(data[:total]) {
@@ -154,14 +157,69 @@ func (h *half) fitsSome(frame []byte) bool {
 	return h.responseTrials <= maxResponseTrials && d.trial.answersAny(d.catalog, frame)
 }
 
-// judgeAnswer judges a response with the correlation id of an outstanding request.
-func (h *half) judgeAnswer(r *request, frame []byte, total int, where place) opinion {
+// maxProof is how much of a large answer has to be there, and decode, before it is believed.
+const maxProof = 64 << 10
+
+// judgeAnswer judges a response with the correlation id of an outstanding request. These ids are small numbers, which stand everywhere: the
+// answer must decode, to its end where its bytes come. Where no packet begins, another answer must follow, too.
+func (h *half) judgeAnswer(r *request, data []byte, total int, where place) opinion {
 	d := h.conn.dissector
 	plan := d.catalog.Plan(r.header.APIKey, r.header.Version, schema.Response)
-	if where == opening || plan == nil || d.trial.answers(plan, frame, total, r.api) {
-		return opinion{kind: schema.Response, verdict: yes}
+	o := opinion{kind: schema.Response, verdict: yes}
+	if where == opening || plan == nil && where >= border {
+		return o
 	}
-	return opinion{}
+	if plan == nil {
+		return opinion{}
+	}
+	var fallback *schema.Plan
+	if r.header.APIKey == keyApiVersions {
+		fallback = d.catalog.Plan(keyApiVersions, 0, schema.Response)
+	}
+	switch d.trial.answers(plan, fallback, data[:min(len(data), total)], total) {
+	case no:
+		return opinion{}
+	case undecided:
+		if o.need = min(total, maxProof); len(data) >= o.need || h.nothingFollows() && where >= border {
+			return o
+		}
+		if o.verdict = undecided; h.nothingFollows() {
+			o.verdict = no
+		}
+		return o
+	}
+	if where == anywhere && (d.trial.hasFindings() || !h.answerFollows(data[total:])) {
+		return opinion{}
+	}
+	return o
+}
+
+// answered returns the place among the outstanding requests of the one that a response at a position of the window answers, or -1.
+func (h *half) answered(at int) int {
+	w := &h.window
+	return h.conn.pending.find(correlationID(w.data[at:]), w.parts[w.partOf(at)].Origin)
+}
+
+// endOfAnswer returns how far it is to the end of an answer that may lie over a position of the window, 0 if none does. What is
+// inside an answer is none, but may well look like one.
+func (h *half) endOfAnswer(at int) int {
+	for _, c := range h.window.candidates {
+		if c.at < at && at < c.at+c.need && len(h.window.data) < c.at+c.need && c.need > 8 && !h.nothingFollows() && h.answered(c.at) >= 0 {
+			return c.at + c.need - at
+		}
+	}
+	return 0
+}
+
+// nothingFollows tells whether the bytes behind those in the window will never come.
+func (h *half) nothingFollows() bool { return h.atEnd || h.beforeGap }
+
+// answerFollows tells whether the bytes behind a response can be those of the next one.
+func (h *half) answerFollows(data []byte) bool {
+	if len(data) < 8 {
+		return len(data) == 0 || plausibleNext(data)
+	}
+	return plausibleNext(data) && h.conn.pending.find(correlationID(data), h.conn.dissector.now) >= 0
 }
 
 // plausibleNext tells whether a frame can begin with these bytes.

@@ -133,7 +133,7 @@ func TestRestOfAnAnswerIsNoAnswer(t *testing.T) {
 	}
 	k.end(reassembly.EndOfInput)
 	if len(k.messages) != 8 {
-		t.Skipf("known: a packet that begins with a size and an outstanding correlation id is taken for the answer without a look at its layout: %q", k.shorts())
+		t.Errorf("%q", k.shorts())
 	}
 }
 
@@ -191,7 +191,7 @@ func TestGapsAnywhere(t *testing.T) {
 				total += len(turn.frame)
 			}
 		}
-		failures, known := 0, []int{fromClient: 0, fromServer: 5}[dir] // see TestRestOfAnAnswerIsNoAnswer
+		failures, known := 0, []int{fromClient: 0, fromServer: 4}[dir]
 		example := ""
 		for from := 0; from < total; from += 5 {
 			for to := from + 1; to <= total; to += 1 + 7*(to%5) {

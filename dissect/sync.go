@@ -41,11 +41,14 @@ func (h *half) lookForFrame() {
 	}
 }
 
-// searchCut is called when bytes are missing behind those in the window: a frame that began with the last packet is taken for one if as much of its header as is
-// there says so, since what says the rest will never come.
+// searchCut is called when bytes are missing behind those in the window: what is there has to do. A frame that began with the last packet is taken for one if
+// as much of its header as is there says so.
 func (h *half) searchCut() {
+	h.beforeGap = true
+	h.lookForFrame()
+	h.beforeGap = false
 	w := &h.window
-	if len(w.parts) == 0 {
+	if h.state != searching || len(w.parts) == 0 {
 		return
 	}
 	at := w.parts[len(w.parts)-1].at
@@ -65,7 +68,7 @@ func (h *half) lookAtCandidates() bool {
 	w := &h.window
 	kept := w.candidates[:0]
 	for i, c := range w.candidates {
-		if len(w.data)-c.at < c.need && !h.atEnd {
+		if len(w.data)-c.at < c.need && !h.nothingFollows() {
 			kept = append(kept, c)
 			continue
 		}
@@ -127,6 +130,7 @@ func (h *half) found(at int, kind schema.Kind) {
 		c.rawTokens = true
 	}
 	h.state, h.window = inStep, window{}
+	h.trials, h.responseTrials = 0, 0
 	skipped := w.skipped + int64(at)
 	h.passOver(&w, at)
 	switch {

@@ -20,15 +20,22 @@ func (t *trial) decodes(plan *schema.Plan, data []byte, total int, forgiving boo
 	return false
 }
 
-// answers tells whether the bytes of a response that are there decode along a plan to its end, or for an ApiVersions answer along
-// that of version 0.
-func (t *trial) answers(plan *schema.Plan, data []byte, total int, api *schema.API) bool {
-	s := t.run(plan, data, total)
-	if s == needMore || s == done && t.decoder.pos == total {
-		return true
+// answers tells whether the bytes of a response that are there decode along a plan, to its end if all are; or along another one where there
+// is one.
+func (t *trial) answers(plan, other *schema.Plan, data []byte, total int) verdict {
+	switch s := t.run(plan, data, total); {
+	case s == needMore && !t.hasFindings():
+		return undecided
+	case s == done && t.decoder.pos == total:
+		return yes
+	case other != nil && len(data) == total && t.fits(other, data):
+		return yes
 	}
-	return api.Name == "ApiVersions"
+	return no
 }
+
+// hasFindings tells whether something is odd about the bytes that were decoded last.
+func (t *trial) hasFindings() bool { return len(t.decoder.findings) > 0 }
 
 // run decodes header and body of a frame as far as its bytes are there.
 func (t *trial) run(plan *schema.Plan, data []byte, total int) status {

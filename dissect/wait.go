@@ -1,6 +1,7 @@
 package dissect
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/kdissect/kdissect/reassembly"
@@ -11,7 +12,8 @@ import (
 
 const (
 	maxWaitPackets = 32      // packets of the connection; captures shuffle packets by less than 20
-	maxWaitTime    = 1e9     // nanoseconds of capture time
+	maxWaitTime    = 1e9     // nanoseconds of capture time, where as many packets of the capture have gone by
+	maxWaitAlone   = 10e9    // where they have not
 	maxWaitBytes   = 1 << 20 // of the direction
 )
 
@@ -24,12 +26,12 @@ func (h *half) mustWait(data []byte) bool {
 	if len(c.pending.items) > 0 && c.pending.items[0].header.Token {
 		return false
 	}
-	return !h.isAnswer(data)
+	return !h.isAnswer(data, h.frame.first)
 }
 
-// isAnswer tells whether a response begins whose request is there.
-func (h *half) isAnswer(data []byte) bool {
-	i := h.conn.pending.find(correlationID(data))
+// isAnswer tells whether a response begins in a packet whose request is there.
+func (h *half) isAnswer(data []byte, from reassembly.Origin) bool {
+	i := h.conn.pending.find(correlationID(data), from)
 	return i >= 0 && h.conn.pending.items[i].whole
 }
 
@@ -49,6 +51,11 @@ func (h *half) waitInside() {
 
 // hold adds bytes to those that wait.
 func (h *half) hold(data []byte, from reassembly.Origin) {
+	if len(h.later) > 0 {
+		h.later = append(h.later, later{data: bytes.Clone(data), from: from})
+		h.laterBytes += laterOverhead + len(data)
+		return
+	}
 	h.window.add(data, from)
 	h.window.parts[len(h.window.parts)-1].seen = h.conn.packets
 }
@@ -65,7 +72,7 @@ func (h *half) wake(time int64) {
 		if len(data) < 8 {
 			break
 		}
-		if !h.isAnswer(data) && !h.waitedEnough(at, time) {
+		if !h.isAnswer(data, w.parts[w.partOf(at)].Origin) && !h.waitedEnough(at, time) {
 			w.forget(at)
 			return
 		}
@@ -80,10 +87,20 @@ func (h *half) wake(time int64) {
 	h.goOn(at)
 }
 
-// waitedEnough tells whether the response at a position of the window has waited as long as one may.
+// waitedEnough tells whether the response at a position of the window has waited as long as one may. As long as bytes of the requests are waited
+// for its own may be behind them.
 func (h *half) waitedEnough(at int, time int64) bool {
-	p := &h.window.parts[h.window.partOf(at)]
-	return h.atEnd || time >= p.Time+maxWaitTime || h.conn.packets >= p.seen+maxWaitPackets || len(h.window.data)-at >= maxWaitBytes
+	if h.atEnd || len(h.window.data)-at+h.laterBytes >= maxWaitBytes {
+		return true
+	}
+	c, p := h.conn, &h.window.parts[h.window.partOf(at)]
+	if c.stream.Held[c.clientDir] {
+		return false
+	}
+	if c.dissector.now.Since(p.Origin) < maxWaitPackets {
+		return time >= p.Time+maxWaitAlone
+	}
+	return c.packets >= p.seen+maxWaitPackets || time >= p.Time+maxWaitTime
 }
 
 // frameOf notes which packets brought the frame at a position of the window.
@@ -101,12 +118,35 @@ func (h *half) goOn(at int) {
 	w := h.window
 	h.window, h.state, h.givenUp = window{}, inStep, len(w.data)-at >= 8
 	h.replay(w, at)
+	h.goOnLater()
 }
 
-// stopWaiting lets go on all that waits, when nothing can come any more that would help.
-func (h *half) stopWaiting(time int64) {
-	ended := h.atEnd
-	h.atEnd = true
-	h.wake(time)
-	h.atEnd = ended
+// A later is what came behind bytes that wait and does not join on to them: a gap, or bytes behind one.
+type later struct {
+	gap  *reassembly.Gap
+	data []byte
+	from reassembly.Origin
+}
+
+// laterOverhead is the memory that a later takes besides its bytes, rounded up.
+const laterOverhead = 128
+
+// gapLater keeps a gap in mind for when what stands in front of it has waited enough.
+func (h *half) gapLater(g reassembly.Gap) {
+	h.later = append(h.later, later{gap: &g})
+	h.laterBytes += laterOverhead
+	h.wake(g.Time)
+}
+
+// goOnLater takes what came behind bytes that no longer wait. It may have to wait itself.
+func (h *half) goOnLater() {
+	all := h.later
+	h.later, h.laterBytes = nil, 0
+	for _, l := range all {
+		if l.gap != nil {
+			h.gap(*l.gap)
+		} else {
+			h.take(l.data, l.from)
+		}
+	}
 }

@@ -294,7 +294,7 @@ func (a *Assembler) endReset() {
 	n := 0
 	for ; n < len(a.dying); n++ {
 		c := &a.dying[n]
-		if !c.ended && a.stats.TCPPackets-c.position < settlePackets && a.now.Time-c.rst.Time < settleTime {
+		if !c.ended && a.stats.TCPPackets-c.position < settlePackets && a.now.Time-c.rst.Time < settleAlone {
 			break
 		}
 		if !c.ended {

@@ -251,11 +251,11 @@ var scripts = []struct {
 			end end-of-input #0`,
 	},
 	{
-		name: "or a second after it",
+		name: "or ten seconds after it",
 		lines: handshake + `
 			A 104 def ack 501
 			B 501 ack 107
-			wait 1s
+			wait 10s
 			A 107 ghi`,
 		want: `A 0 gap 3 not-captured #6
 			A 3 def #4
@@ -430,7 +430,7 @@ var scripts = []struct {
 			B 501 rst
 			A 104 def ack 501
 			A 101 abc ack 501
-			wait 1s
+			wait 10s
 			A 110 jkl ack 501
 			A 113 mno ack 501`,
 		want: `A 0 abc #7

@@ -46,6 +46,9 @@ const (
 	protoTCP         = 6
 	protoUDP         = 17
 	protoRouting     = 43
+	protoIPv4        = 4
+	protoIPv6        = 41
+	protoGRE         = 47
 	protoFragment    = 44
 	protoAuth        = 51
 	protoDestination = 60
@@ -288,6 +291,10 @@ func (s *segment) transport(protocol byte, data []byte, wire int) verdict {
 		return s.tcp(data, wire)
 	case protoUDP:
 		return s.tunnel(data, wire)
+	case protoGRE:
+		return s.gre(data, wire)
+	case protoIPv4, protoIPv6:
+		return s.ipInIP(data, wire)
 	}
 	return notTCP
 }

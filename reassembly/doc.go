@@ -25,7 +25,8 @@
 //
 // A capture reorders packets and misses some, and both look alike at first. A hole becomes
 // a Gap when there is evidence that nobody will fill it: the receiver has acknowledged the
-// bytes, so they were on the wire, and [settlePackets] or [settleTime] have gone by since.
+// bytes, so they were on the wire, and [settlePackets] of the connection have gone by since, or [settleTime]
+// and as many packets of the capture.
 // A receiver that was not captured acknowledges nothing; then [silentTime] decides. Bytes behind
 // a Gap are handed on like any others: loss never costs bytes that were captured. For the same
 // reason a connection outlives an RST by some packets, in case those before it come late.

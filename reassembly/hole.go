@@ -57,18 +57,19 @@ type hole struct {
 
 // An acknowledgement is one that moved hole.acked and has not settled.
 type acknowledgement struct {
-	off     int64  // stream offset of the first byte not acknowledged
-	packets uint32 // conn.packets when it came
-	time    int64  // its capture time
+	off      int64  // stream offset of the first byte not acknowledged
+	packets  uint32 // conn.packets when it came
+	captured int64  // packets of the capture by then
+	time     int64  // its capture time
 }
 
 // acknowledge takes note that the receiver has everything in front of off.
-func (o *hole) acknowledge(off int64, packets uint32, time int64) {
+func (o *hole) acknowledge(off int64, packets uint32, captured, time int64) {
 	if off <= o.acked {
 		return
 	}
 	o.acked = off
-	o.recent = append(o.recent, acknowledgement{off, packets, time})
+	o.recent = append(o.recent, acknowledgement{off, packets, captured, time})
 }
 
 // pieces are in order and do not overlap. Their data are copies.

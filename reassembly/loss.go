@@ -4,11 +4,13 @@ import "slices"
 
 // How long an acknowledgement of bytes that are missing has to stand before they count as lost: the capture
 // may have it in front of the data. Packets are reordered over a few places, at most about 20
-// (network cards with several queues), within microseconds. 32 packets leave room for that;
-// the time is for connections that say little, and above any drift between interfaces.
+// (network cards with several queues), within microseconds. 32 packets of the connection leave room for that. A
+// connection may say little: then a second will do, which is above any drift between interfaces, if 32 packets of the capture
+// have gone by as well. In a capture that says little as a whole it takes longer.
 const (
 	settlePackets = 32
 	settleTime    = 1e9
+	settleAlone   = 10e9
 )
 
 // silentTime is how long a hole stays open when nothing is heard of the receiver. A sender
@@ -16,11 +18,11 @@ const (
 const silentTime = 30e9
 
 // settle moves what has stood for long enough from recent to settled, so recent has one entry a packet of settlePackets at most.
-func (o *hole) settle(packets uint32, time int64) {
+func (o *hole) settle(packets uint32, captured, time int64) {
 	n := 0
 	for ; n < len(o.recent); n++ {
 		r := &o.recent[n]
-		if packets-r.packets < settlePackets && time-r.time < settleTime {
+		if packets-r.packets < settlePackets && (time-r.time < settleTime || captured-r.captured < settlePackets && time-r.time < settleAlone) {
 			break
 		}
 		o.settled = r.off
@@ -32,7 +34,7 @@ func (o *hole) settle(packets uint32, time int64) {
 // got them a while ago, or nothing is known of the receiver and it has been long.
 func (a *Assembler) lost(h *half) bool {
 	o := h.hole
-	o.settle(h.conn.packets, a.now.Time)
+	o.settle(h.conn.packets, a.stats.Packets, a.now.Time)
 	end, known := h.missing()
 	if !known {
 		return false
@@ -134,6 +136,7 @@ func (a *Assembler) hold(h *half, memory int) {
 	o.held += memory
 	a.held += memory
 	a.memory += memory
+	h.conn.Held[h.dir] = o.held > 0
 	switch {
 	case o.held > 0 && o.slot < 0:
 		o.slot = len(a.waiting)

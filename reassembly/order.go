@@ -29,7 +29,7 @@ func (a *Assembler) acknowledge(h, peer *half, s *segment) {
 	}
 	peer.hole.heard = true
 	if off <= peer.next+maxBehind {
-		peer.hole.acknowledge(off, h.conn.packets, a.now.Time)
+		peer.hole.acknowledge(off, h.conn.packets, a.stats.Packets, a.now.Time)
 	}
 }
 

@@ -21,6 +21,7 @@ type Connection struct {
 	Opened bool              // the SYN or the SYN-ACK was seen, so Ends[0] is known to be the one that connected
 
 	Seen [2]bool // whether any packet of a direction was captured, by Direction
+	Held [2]bool // whether bytes of a direction were captured and wait for others in front of them
 
 	// Consumer is for the Handler that dissects the streams to keep its own state in; the assembler never touches it.
 	Consumer any
@@ -35,12 +36,17 @@ type Origin struct {
 	order uint32 // how many packets of all files there were by then, modulo 2^32
 }
 
+// Since returns how many packets of the capture o comes behind p, less than 0 where it comes before. In a file it counts those of the file.
+func (o Origin) Since(p Origin) int64 {
+	if o.File == p.File {
+		return o.Packet - p.Packet
+	}
+	return int64(int32(o.order - p.order))
+}
+
 // Before says whether o comes before p in the capture, which may be several files read as one.
 func (o Origin) Before(p Origin) bool {
-	if o.File == p.File {
-		return o.Packet < p.Packet
-	}
-	return int32(o.order-p.order) < 0
+	return o.Since(p) < 0
 }
 
 // A Span says which packet carried a run of stream bytes: those from Offset up to the

@@ -26,7 +26,7 @@ func TestSilentConnectionIsReviewed(t *testing.T) {
 		a.Packet(s.packet(int64(i+1), int64(i)))
 	}
 	other := sent{from: FromA, seq: 7, data: "x"}
-	a.Packet(from(other.packet(5, 2*settleTime), 9, FromA))
+	a.Packet(from(other.packet(5, 2*settleAlone), 9, FromA))
 	want := []string{"2: A 0 x #5", "A 0 gap 3 not-captured #5", "A 3 def #3"}
 	if !slices.Equal(r.events, want) {
 		t.Errorf("got %q, want %q", r.events, want)

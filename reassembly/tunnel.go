@@ -31,6 +31,36 @@ func (s *segment) tunnel(data []byte, wire int) verdict {
 	return inner(s, data[8:], wire-8)
 }
 
+// ipInIP reads an IP packet inside another one (RFC 2003, RFC 4213).
+func (s *segment) ipInIP(data []byte, wire int) verdict {
+	if s.tunnels++; s.tunnels > maxTunnels {
+		return notTCP
+	}
+	return s.ip(data, wire)
+}
+
+// gre reads a GRE header (RFC 2784, with the key and sequence number of RFC 2890).
+func (s *segment) gre(data []byte, wire int) verdict {
+	if s.tunnels++; s.tunnels > maxTunnels || len(data) < 4 || data[1]&7 != 0 {
+		return notTCP
+	}
+	const checksum, key, sequence = 0x80, 0x20, 0x10
+	size := 4
+	for _, flag := range []byte{checksum, key, sequence} {
+		if data[0]&flag != 0 {
+			size += 4
+		}
+	}
+	if len(data) < size {
+		return malformed
+	}
+	protocol := binary.BigEndian.Uint16(data[2:])
+	if protocol == etherTypeBridging {
+		return s.ethernet(data[size:], wire-size)
+	}
+	return s.network(protocol, data[size:], wire-size)
+}
+
 // vxlan reads a VXLAN header (RFC 7348, section 5), which must have the I flag set.
 func (s *segment) vxlan(data []byte, wire int) verdict {
 	if len(data) < 8 || data[0]&0x08 == 0 {
