@@ -143,7 +143,7 @@ func (e *endings) Report(r *dissect.Report) {
 }
 
 func (e *endings) Exchange(x *dissect.Exchange) {
-	if x.Response == nil || x.Response.Kind != schema.Response {
+	if x.Request == nil || x.Response == nil || x.Response.Kind != schema.Response {
 		return
 	}
 	t := x.Response.Timing
