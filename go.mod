@@ -3,6 +3,7 @@ module github.com/kdissect/kdissect
 go 1.26.0
 
 require (
+	github.com/expr-lang/expr v1.17.8
 	github.com/fatih/color v1.19.0
 	github.com/google/gopacket v1.1.19
 	github.com/klauspost/compress v1.20.4

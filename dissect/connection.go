@@ -125,6 +125,7 @@ type request struct {
 	detached  bool              // it was answered before its frame was whole, and is no longer in the queue
 	answer    *Snapshot         // what it was answered with, then
 	session   *session          // that it opens or goes on with
+	ending    []Finding         // what was said of it when the connection ended without an answer
 	refused   bool              // the server closed the connection instead of answering
 	inFlight  int32             // requests that waited for an answer when it came, itself included
 	passed    bool              // a later request was answered before it

@@ -21,11 +21,12 @@ const (
 
 // An Exchange is a request and its response.
 type Exchange struct {
-	Request  *Message // nil when it is not in the capture
-	Response *Message // nil when there was none
-	NoAnswer bool     // none was expected: Produce with acks=0
-	Closed   bool     // the server closed the connection instead of answering
-	OneWay   bool     // only one side of the connection was captured by then
+	Request  *Message  // nil when it is not in the capture
+	Response *Message  // nil when there was none
+	NoAnswer bool      // none was expected: Produce with acks=0
+	Closed   bool      // the server closed the connection instead of answering
+	OneWay   bool      // only one side of the connection was captured by then
+	Findings []Finding // said of it at its end: why it has no answer
 }
 
 // Timing is when the parts of an exchange happened, as the capture saw it. All in nanoseconds.

@@ -266,7 +266,7 @@ func (c *conn) answered(r *request, response *Message) {
 	}
 	if d.needs&NeedExchanges != 0 {
 		m := d.request.restore(&r.snapshot, d.tools)
-		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.oneDirection(), Closed: r.refused}
+		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.oneDirection(), Closed: r.refused, Findings: r.ending}
 		d.out.Exchange(&d.exchange)
 	}
 	d.release(r)
@@ -355,5 +355,6 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 	default:
 		f = finding(Unanswered, Warn, -1, "%s was not answered within %.1f ms, when the connection ended", what, age)
 	}
+	r.ending = []Finding{f}
 	c.report(r.number, f)
 }

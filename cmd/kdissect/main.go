@@ -12,7 +12,7 @@ import (
 // Exit statuses.
 const (
 	statusOK      = 0
-	statusDamaged = 1 // the input was damaged; what could be read was shown
+	statusDamaged = 1 // the input was damaged; what could be read was shown. Or a filter matched nothing
 	statusUsage   = 2 // wrong use, or nothing could be opened
 )
 

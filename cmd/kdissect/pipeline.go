@@ -21,7 +21,8 @@ type pipeline struct {
 	assembler *reassembly.Assembler
 	format    render.Format
 	account   *accountant
-	damages   int // of the input
+	damages   int         // of the input
+	enough    func() bool // whether nothing more is wanted
 }
 
 // maxDamages is how many damages of the input are told one by one.
@@ -30,7 +31,7 @@ const maxDamages = 20
 func newPipeline(files []string, source pcaps.Source, format render.Format, account *accountant) *pipeline {
 	d := dissect.New(schema.Embedded(), format.Needs(), format)
 	d.Files = files
-	return &pipeline{files: files, source: source, format: format, account: account, dissector: d, assembler: reassembly.New(d)}
+	return &pipeline{files: files, source: source, format: format, account: account, dissector: d, assembler: reassembly.New(d), enough: func() bool { return false }}
 }
 
 // dissectAll moves all packets of the source, up to its end or the first error of the writer.
@@ -86,6 +87,9 @@ func (p *pipeline) run() error {
 		batch.Release()
 		if err := p.format.Flush(); err != nil {
 			return err
+		}
+		if p.enough() {
+			return nil
 		}
 	}
 }

@@ -29,6 +29,7 @@ type readFlags struct {
 	silent  bool // the account is all that is asked for
 	onePass bool
 	options render.Options
+	filter  filterFlags
 
 	topicIDs string // name of a file with ids and names of topics
 }
@@ -65,6 +66,7 @@ func newRead() *cobra.Command {
 	flags.StringVar(&f.topicIDs, "topic-ids", "", "`file` with names of topics that the capture may lack: a line each, id and name")
 	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
 	flags.Var(&f.color, "color", "colours on a terminal")
+	f.filter.register(flags)
 	return cmd
 }
 
@@ -112,6 +114,9 @@ func (f *readFlags) read(files []string) error {
 	if f.follow && len(files) > 1 {
 		return fmt.Errorf("--follow reads one capture as it grows, not %d: name the one that is being written, or leave --follow out to read what is there", len(files))
 	}
+	if err := f.filter.settle(); err != nil {
+		return err
+	}
 	var topics []namedTopic
 	if f.topicIDs != "" {
 		var err error
@@ -132,7 +137,14 @@ func (f *readFlags) read(files []string) error {
 	if f.looksAhead(files) {
 		defer lookAheadFor(p.dissector, func() (pcaps.Source, error) { return f.open(files) }).Close()
 	}
-	return p.dissectAll()
+	p.enough = f.filter.enough
+	if err := p.dissectAll(); err != nil {
+		return err
+	}
+	if f.filter.nothing() {
+		return statusError{status: statusDamaged, err: errors.New("nothing matches")}
+	}
+	return nil
 }
 
 // accountant returns what keeps the account, nil where none is asked for. It goes where it does not disturb those who read the messages.
@@ -205,16 +217,20 @@ func (f *readFlags) format() render.Format {
 	}
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	if workers == 1 {
-		return f.create(os.Stdout, os.Stderr, true)
+		return f.filter.heads(f.create(os.Stdout, os.Stderr, true))
 	}
-	if f.output.value == "tree" && !f.options.Full {
+	if f.output.value == "tree" && !f.options.Full || f.filter.count > 0 {
 		workers = 1
 	}
-	return render.NewParallel(os.Stdout, os.Stderr, workers, f.create)
+	return f.filter.heads(render.NewParallel(os.Stdout, os.Stderr, workers, f.create))
 }
 
 // create returns one instance of the output. first is false for those that only go on.
 func (f *readFlags) create(out, log io.Writer, first bool) render.Format {
+	return f.filter.exchanges(f.write(out, log, first))
+}
+
+func (f *readFlags) write(out, log io.Writer, first bool) render.Format {
 	o := f.options
 	o.Continued = !first
 	switch f.output.value {
