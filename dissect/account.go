@@ -66,11 +66,13 @@ func (c *conn) settle() {
 // settle counts the bytes among which no frame was found.
 func (h *half) settle() {
 	h.endFrame() // what the other side told at its end may have brought it to light
+	if h.state != searching {
+		return
+	}
 	data := h.window.data
 	switch {
-	case h.state != searching:
 	case h.conn.kafka():
-		h.passOver(&h.window, len(data))
+		h.passOver(h.window, len(data))
 	case h.conn.isKafkaExpected() && h.isHalfRequest(data):
 		h.conn.dissector.Counts.Bytes.CutFrames += h.window.captured(len(data))
 	default:

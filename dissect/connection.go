@@ -24,14 +24,20 @@ type conn struct {
 	halves         [2]half // by reassembly.Direction
 	role           role
 	clientDir      reassembly.Direction // direction of the requests, once role is known
+	rawTokens      bool                 // SASL tokens without a header are expected
+	tokensPossible bool                 // a SaslHandshake v0 was sent, and its answer was not seen yet
+	serverClosed   bool                 // the server sent FIN before the client did
+	clientClosed   bool
+	delivered      bool // some byte came
+	named          bool // what it carries instead of Kafka was reported
+	ended          bool
 	pending        queue
 	clientID       string // the last one seen, so that it need not be copied again
 	lastDone       int64  // when the answer before had left, for Timing
 	lastAnswered   int64  // highest number of an answered request
-	rawTokens      bool   // SASL tokens without a header are expected
-	tokensPossible bool   // a SaslHandshake v0 was sent, and its answer was not seen yet
 	auth           authState
-	offered        map[int16]schema.Versions // by API key, what the broker's ApiVersions answer offers; nil before it
+	offered        *offer                    // of the broker's ApiVersions answer; nil before it
+	notOffered     []int16                   // keys of APIs that it does not offer and that were asked for all the same
 	ending         *Ending                   // what is known of it so far; nil before the first message
 	lastSilent     int64                     // number of the latest request, if it wants no answer, else 0
 	lastSilentAt   int64                     // its capture time
@@ -40,15 +46,9 @@ type conn struct {
 	packets        int64        // that brought bytes
 	shares         []sessionKey // share sessions opened on it
 	rebalance      int64        // how long a member of its group may take to join, nanoseconds
-
-	serverClosed bool  // the server sent FIN before the client did
-	closedAt     int64 // when, capture time
-	clientClosed bool
-	delivered    bool   // some byte came
-	named        bool   // what it carries instead of Kafka was reported
-	other        int64  // bytes that are no Kafka
-	protocol     string // what they are instead, "" where that is not known
-	ended        bool
+	closedAt       int64        // when the server sent FIN before the client did, capture time
+	other          int64        // bytes that are no Kafka
+	protocol       string       // what they are instead, "" where that is not known
 }
 
 // role says whether it is known which end is the client.
@@ -101,8 +101,8 @@ func (c *conn) oneDirection() bool { return !c.stream.Seen[0] || !c.stream.Seen[
 
 // endReport says what can only be said when the connection has ended.
 func (c *conn) endReport() {
-	if !c.kafka() || !c.oneDirection() {
-		return
+	if !c.kafka() || !c.oneDirection() || c.dissector.Counts.Forgotten > 0 && !c.stream.Opened {
+		return // the other side may have been forgotten
 	}
 	missing := "server's"
 	if !c.stream.Seen[c.clientDir] {
@@ -132,12 +132,14 @@ type request struct {
 
 	snapshot Snapshot // of its message, if Needs asks for exchanges
 	frame    []byte   // the arena of the snapshot
+	counted  int      // its memory, see queue.count
 }
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.
 type queue struct {
 	items []*request // a slice of ring, moved to its front when it reaches the end
 	ring  []*request
+	held  int // memory of the requests in it, as of their last count
 }
 
 // Bounds of a queue. Producers have 5 requests in flight, some clients thousands; where one side of a connection is not captured nothing
@@ -152,9 +154,17 @@ func (q *queue) push(r *request) {
 		q.items = append(q.ring[:0], q.items...)
 	}
 	q.items = append(q.items, r)
+	q.count(r)
 	if cap(q.items) > cap(q.ring) {
 		q.ring = q.items
 	}
+}
+
+// count takes note of what a request in the queue takes by now.
+func (q *queue) count(r *request) {
+	n := r.memory()
+	q.held += n - r.counted
+	r.counted = n
 }
 
 // maxLateRequest is how many packets of the capture a request may come behind its answer, which captures shuffle by less than 20.
@@ -181,6 +191,8 @@ func (q *queue) find(correlationID int32, from reassembly.Origin) int {
 // take removes the request at a place. It may be used until it is released.
 func (q *queue) take(i int) *request {
 	r := q.items[i]
+	q.held -= r.counted
+	r.counted = 0
 	if i == 0 {
 		q.items = q.items[1:]
 		return r

@@ -78,17 +78,20 @@ type Dissector struct {
 	nested     Facts      // of a structure inside a message
 	free       []*request // to be used again
 	spare      *decoder   // of a large frame, to be used again
+	frames     []*frame   // to be used again
+	buffers    [][]byte   // of frames, to be used again
 	message    Message    // the one that is being handed over
 	request    Message    // the request of the exchange that is being handed over
 	exchange   Exchange
 	now        reassembly.Origin       // the latest packet that was heard of
+	shared     map[string]*offer       // what brokers offer, by the bytes that say so
 	duplicates bool                    // that packets came twice has been said
 	logins     map[netip.AddrPort]bool // brokers that some client has logged in to, up to maxLogins
 	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
 	trial      trial
 	fitting    fitting
-	fits       []fit                                        // to be used again
-	offers     map[netip.AddrPort]map[int16]schema.Versions // what brokers offer, for connections that began before the capture
+	fits       []fit                     // to be used again
+	offers     map[netip.AddrPort]*offer // what brokers offer, for connections that began before the capture
 	Counts     Counts
 }
 
@@ -101,12 +104,13 @@ type Counts struct {
 	Connections, KafkaConnections int64 // with any payload, and those of them with Kafka
 	OneDirection                  int64 // of Connections: only one side was captured
 	Bytes                         Bytes
+	Forgotten                     int64 // connections with Kafka, or undecided, that were forgotten to stay within the memory limit
 }
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, logins: map[netip.AddrPort]bool{}, tools: newTools(), topics: newTopicNames(),
-		sessions: sessions{byKey: map[sessionKey]*session{}}}
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, logins: map[netip.AddrPort]bool{}, shared: map[string]*offer{},
+		tools: newTools(), topics: newTopicNames(), sessions: sessions{byKey: map[sessionKey]*session{}}}
 }
 
 // Chunk implements reassembly.Handler.
@@ -125,6 +129,7 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 		d.now = span.Origin
 		h.bytes(chunk.Data[from:to], span.Origin)
 	}
+	sc.Memory = c.memory()
 }
 
 // Gap implements reassembly.Handler.
@@ -133,6 +138,7 @@ func (d *Dissector) Gap(sc *reassembly.Connection, dir reassembly.Direction, gap
 	d.Counts.Gaps++
 	d.now = gap.Origin
 	c.halves[dir].gap(gap)
+	sc.Memory = c.memory()
 }
 
 // Fin implements reassembly.Handler.
@@ -156,7 +162,7 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	}
 	c := &conn{dissector: d, stream: sc}
 	for dir := range c.halves {
-		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), frame: frame{listed: d.needs&NeedPackets != 0}}
+		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), window: &window{}}
 	}
 	c.setClient(reassembly.FromA, unknownRole)
 	if sc.Opened {
@@ -206,5 +212,48 @@ func (d *Dissector) newRequest() *request {
 func (d *Dissector) release(r *request) {
 	if len(d.free) < maxFree && cap(r.frame) <= maxFreeFrame {
 		d.free = append(d.free, r)
+	}
+}
+
+func (d *Dissector) newFrame() *frame {
+	n := len(d.frames)
+	if n == 0 {
+		return &frame{listed: d.needs&NeedPackets != 0}
+	}
+	f := d.frames[n-1]
+	d.frames = d.frames[:n-1]
+	return f
+}
+
+// keepFrame takes back what newFrame returned.
+func (d *Dissector) keepFrame(f *frame) {
+	if f != nil && len(d.frames) < maxKept && cap(f.list) <= maxKeptList && cap(f.holes) <= maxKeptList {
+		d.frames = append(d.frames, f)
+	}
+}
+
+// Bounds of the frames and buffers that are kept: as many as there are frames that came in pieces at the same time, mostly.
+const (
+	maxKept       = 32
+	maxKeptList   = 1024
+	maxKeptBuffer = 64 << 10
+)
+
+// emptyBuffer returns a buffer for a frame that comes in pieces.
+func (h *half) emptyBuffer() []byte {
+	d := h.conn.dissector
+	n := len(d.buffers)
+	if h.buffer != nil || n == 0 {
+		return h.buffer[:0]
+	}
+	b := d.buffers[n-1]
+	d.buffers = d.buffers[:n-1]
+	return b
+}
+
+// keepBuffer takes back what emptyBuffer returned.
+func (d *Dissector) keepBuffer(b []byte) {
+	if len(d.buffers) < maxKept && cap(b) > 0 && cap(b) <= maxKeptBuffer {
+		d.buffers = append(d.buffers, b[:0])
 	}
 }

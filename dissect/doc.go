@@ -18,6 +18,7 @@
 //	negotiation.go, ending.go       what the broker offers, why it may have closed, what a connection was
 //	topics.go                       names of topics by their ids, also from further on in the capture
 //	given.go                        messages of bytes that come without a capture
+//	memory.go                       what all of it takes, by connection
 //	auth.go, secret.go              who authenticates, and what no output may show
 //
 // # Decoding

@@ -33,7 +33,7 @@ func (c *conn) deliver(h *half, data []byte, holes []hole, size int) {
 }
 
 func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
-	f := &h.frame
+	f := h.frame
 	if f.request == nil {
 		f.request = c.identify(h, data, size)
 		if f.request == nil {
@@ -68,6 +68,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	if d.needs&NeedExchanges != 0 {
 		r.frame = r.snapshot.Take(m, r.frame[:0])
 	}
+	c.pending.count(r)
 	if r.noAnswer {
 		c.answered(r, nil)
 	}
@@ -96,7 +97,7 @@ func (c *conn) identify(h *half, data []byte, size int) *request {
 			finding(InvalidLength, Error, -1, "a frame of %d bytes is too short for a request", size))
 		return nil
 	}
-	return c.register(header, api, &h.frame)
+	return c.register(header, api, h.frame)
 }
 
 // register puts a request whose header is there into the queue of those that wait for an answer.
@@ -164,7 +165,7 @@ func (c *conn) match(h *half, correlationID int32) {
 }
 
 func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
-	f := &h.frame
+	f := h.frame
 	if f.request == nil {
 		c.matchWhole(h, data)
 	}
@@ -287,7 +288,9 @@ func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []ho
 	if c.messages++; first {
 		c.ending = &Ending{Start: f.last.Time}
 		d.Counts.KafkaConnections++
-		d.servers[c.ends.Server] = true
+		if len(d.servers) < maxServers {
+			d.servers[c.ends.Server] = true
+		}
 	}
 	m.reset(data, holes)
 	m.tools = d.tools
@@ -312,6 +315,9 @@ func (d *Dissector) hand(m *Message) {
 // end is called when nothing more comes on the connection.
 func (c *conn) end(cause reassembly.EndCause, time int64) {
 	c.ended = true
+	if cause == reassembly.Evicted {
+		c.forgotten()
+	}
 	for i := range c.halves {
 		c.halves[c.clientDir^reassembly.Direction(i)].end()
 	}
@@ -323,7 +329,9 @@ func (c *conn) end(cause reassembly.EndCause, time int64) {
 	}
 	c.endShares()
 	c.explainClosing()
-	c.endReport()
+	if cause != reassembly.Evicted {
+		c.endReport()
+	}
 	c.tellEnding(cause, time)
 }
 

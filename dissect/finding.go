@@ -19,6 +19,7 @@ const (
 	TLS                    Code = "tls"
 	HTTP                   Code = "http"
 	Resynchronised         Code = "resynchronised"
+	MemoryLimit            Code = "memory-limit"
 	SnaplenCut             Code = "snaplen"
 	UnknownAPI             Code = "unknown-api"
 	UnknownVersion         Code = "unknown-version"

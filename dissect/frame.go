@@ -13,33 +13,31 @@ import (
 // frames are held whole: they mostly come in one or two segments, and copying 64 KiB costs about 5 µs.
 const skimSize = 64 << 10
 
-// maxKeptBuffer is how large a buffer may be that is kept for the next frame.
-const maxKeptBuffer = 64 << 10
-
 // A half is one direction of a connection: it cuts the stream into frames. A Kafka frame is an int32 size and as many bytes.
 type half struct {
 	conn  *conn
 	dir   reassembly.Direction
 	state halfState
 
+	partial   bool // in step: a frame has begun and is not whole
+	skimming  bool // buffer is unused, what came is in the decoder
+	beforeGap bool // nothing comes that joins on to the window
+
 	// searching for the first frame, or waiting
-	window     window
 	givenUp    bool    // the next response has waited in vain
 	gapped     bool    // bytes were missing since the last answer that was in order
 	atEnd      bool    // nothing more comes
+	window     *window // nil in step
 	later      []later // what came behind a window that waits, and does not join on to it
 	laterBytes int     // memory of that
-	beforeGap  bool    // nothing comes that joins on to the window
 
-	trials, responseTrials int // how often bytes were decoded to see what they are
+	trials, responseTrials int32 // how often bytes were decoded to see what they are
 
 	// in step
-	partial  bool // a frame has begun and is not whole
-	total    int  // its size, prefix included; 0 until the prefix is whole
-	received int  // bytes of it that came, captured or not
+	total    int // its size, prefix included; 0 until the prefix is whole
+	received int // bytes of it that came, captured or not
 	buffer   []byte
-	frame    frame
-	skimming bool // buffer is unused, what came is in the decoder
+	frame    *frame // nil between frames
 	skim     *decoder
 	skimBody *schema.Plan // of the body, while skim is still in the header
 	head     []part       // which packets brought the first 8 bytes of the frame
@@ -61,15 +59,34 @@ type frame struct {
 	latest   reassembly.Origin // the packet that brought its latest bytes
 	start    int64             // the earliest capture time of its packets
 	count    int               // of its packets
-	listed   bool              // the numbers of all packets are wanted
 	list     []reassembly.Origin
 	cut      *cut     // bytes are missing
 	missing  int      // how many
 	request  *request // registered with the connection when its header came: what it is, or what it answers
+	listed   bool     // the numbers of all packets are wanted
 	header   bool     // the header was looked at
 	waited   bool     // for its request, in vain
 	holes    []hole
 	findings []Finding // what was noticed before the frame was whole
+}
+
+// begin begins a frame with the packet that brings its first byte.
+func (h *half) begin(from reassembly.Origin) {
+	if h.frame == nil {
+		h.frame = h.conn.dissector.newFrame()
+	}
+	h.frame.begin(from)
+}
+
+// release gives back a frame that was handed over and its buffer, unless another one has begun by then.
+func (h *half) release() {
+	if h.partial {
+		return
+	}
+	d := h.conn.dissector
+	d.keepFrame(h.frame)
+	d.keepBuffer(h.buffer)
+	h.frame, h.buffer = nil, nil
 }
 
 // begin makes f a new frame, each field set: a literal would be copied.
@@ -146,7 +163,7 @@ func (h *half) cutFrames(data []byte, from reassembly.Origin) []byte {
 			data = h.fill(data, from)
 			continue
 		}
-		h.frame.begin(from)
+		h.begin(from)
 		h.frame.waited, h.givenUp = h.givenUp, false
 		if len(data) >= 4 {
 			size := int32(binary.BigEndian.Uint32(data))
@@ -160,11 +177,12 @@ func (h *half) cutFrames(data []byte, from reassembly.Origin) []byte {
 			}
 			if total := 4 + int(size); len(data) >= total {
 				h.whole(data[:total], nil)
+				h.release()
 				data = data[total:]
 				continue
 			}
 		}
-		h.partial, h.total, h.received, h.buffer, h.skimming, h.head = true, 0, 0, h.buffer[:0], false, h.head[:0]
+		h.partial, h.total, h.received, h.buffer, h.skimming, h.head = true, 0, 0, h.emptyBuffer(), false, h.head[:0]
 	}
 	return data
 }
@@ -237,7 +255,7 @@ func (h *half) lookAtHeader() {
 		}
 		if header, api, ok := h.conn.parseHeader(h.buffer, h.total); ok {
 			h.frame.header = true
-			h.frame.request = h.conn.register(header, api, &h.frame)
+			h.frame.request = h.conn.register(header, api, h.frame)
 		}
 		return
 	}
@@ -288,12 +306,11 @@ func (h *half) finish() {
 		h.frame.holes = append(h.frame.holes[:0], h.skim.holes...)
 		h.whole(h.skim.data, h.frame.holes)
 		h.conn.dissector.spare, h.skim = h.skim, nil
+		h.release()
 		return
 	}
 	h.whole(h.buffer, nil)
-	if cap(h.buffer) > maxKeptBuffer {
-		h.buffer = nil
-	}
+	h.release()
 }
 
 // whole hands over a frame. total is its size where data lacks some of it.
@@ -379,7 +396,7 @@ func (h *half) loseStep(data []byte, from reassembly.Origin, f Finding) {
 
 func (h *half) startSearching() {
 	h.state, h.partial, h.total = searching, false, 0
-	h.window = window{lost: true}
+	h.window = &window{lost: true}
 }
 
 // fin takes note that a direction has ended. It matters who was first.

@@ -196,7 +196,7 @@ func (h *half) judgeAnswer(r *request, data []byte, total int, where place) opin
 
 // answered returns the place among the outstanding requests of the one that a response at a position of the window answers, or -1.
 func (h *half) answered(at int) int {
-	w := &h.window
+	w := h.window
 	return h.conn.pending.find(correlationID(w.data[at:]), w.parts[w.partOf(at)].Origin)
 }
 

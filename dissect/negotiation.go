@@ -1,10 +1,40 @@
 package dissect
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/kdissect/kdissect/schema"
 )
+
+// An offer is what a broker's ApiVersions answer says. Brokers of a cluster and all connections to them share one.
+type offer struct {
+	versions map[int16]schema.Versions // by API key
+	shared   bool                      // it is one of Dissector.shared
+}
+
+// Bounds of the offers that are shared: how many, and how large. A broker of today offers less than 100 APIs.
+const (
+	maxShared     = 64
+	maxSharedAPIs = 256
+)
+
+// of returns the versions of an API that are offered, if it is.
+func (o *offer) of(key int16) (v schema.Versions, offered bool) {
+	if o != nil {
+		v, offered = o.versions[key]
+	}
+	return v, offered
+}
+
+// memory is what an offer takes of a connection's own.
+func (o *offer) memory() int {
+	if o == nil || o.shared {
+		return 0
+	}
+	return 64 + 16*len(o.versions)
+}
 
 // learnOffer takes the version ranges that the broker offers out of an ApiVersions answer.
 func (c *conn) learnOffer(m *Message) {
@@ -12,9 +42,8 @@ func (c *conn) learnOffer(m *Message) {
 		return
 	}
 	c.ending.Features = m.finalized()
-	var key int16
-	var offer schema.Versions
 	first := c.offered == nil
+	var said []byte        // key, lowest and highest version of each API
 	list := m.firstArray() // features have versions, too
 	for i := list; i < int(m.Nodes[list].Next); i++ {
 		n := &m.Nodes[i]
@@ -22,22 +51,36 @@ func (c *conn) learnOffer(m *Message) {
 			continue
 		}
 		switch n.Op.Name {
-		case "ApiKey":
-			key = int16(m.Int(n))
-		case "MinVersion":
-			offer.Low = int16(m.Int(n))
-		case "MaxVersion":
-			offer.High = int16(m.Int(n))
-			if c.offered == nil {
-				c.offered = map[int16]schema.Versions{}
-			}
-			c.offered[key] = offer
+		case "ApiKey", "MinVersion", "MaxVersion":
+			said = binary.BigEndian.AppendUint16(said, uint16(m.Int(n)))
 		}
 	}
-	c.ending.Offered = len(c.offered)
+	if len(said) >= offerLen {
+		c.offered = c.dissector.offer(said)
+		c.ending.Offered = len(c.offered.versions)
+	}
 	if first && c.offered != nil {
 		c.dissector.rememberOffer(c.ends.Server, c.offered)
 	}
+}
+
+// offerLen is what learnOffer writes down of an API.
+const offerLen = 6
+
+// offer returns what brokers say in these bytes, the one that is shared if possible.
+func (d *Dissector) offer(said []byte) *offer {
+	if known := d.shared[string(said)]; known != nil {
+		return known
+	}
+	o := &offer{versions: map[int16]schema.Versions{}}
+	for b := said; len(b) >= offerLen; b = b[offerLen:] {
+		o.versions[int16(binary.BigEndian.Uint16(b))] = schema.Versions{Low: int16(binary.BigEndian.Uint16(b[2:])), High: int16(binary.BigEndian.Uint16(b[4:]))}
+	}
+	if len(d.shared) < maxShared && len(said) <= maxSharedAPIs*offerLen {
+		o.shared = true
+		d.shared[string(said)] = o
+	}
+	return o
 }
 
 // firstArray returns the index of the first array in the body, or that of the body when it has none.
@@ -52,16 +95,18 @@ func (m *Message) firstArray() int {
 
 // checkOffer notes a request of a version that the broker did not offer. ApiVersions itself is asked for before the offer is known.
 func (c *conn) checkOffer(m *Message) {
-	offer, known := c.offered[m.Header.APIKey]
-	if c.offered == nil || m.Header.APIKey == keyApiVersions || offer.Contains(m.Header.Version) && known || m.API == nil {
+	if c.offered == nil || m.Header.APIKey == keyApiVersions || m.API == nil {
 		return
 	}
-	if !known {
+	offered, known := c.offered.of(m.Header.APIKey)
+	switch {
+	case !known && slices.Contains(c.notOffered, m.Header.APIKey): // it has been said
+	case !known:
 		m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 4, "the broker did not offer %s at all", m.API.Name))
-		c.offered[m.Header.APIKey] = m.API.Versions // it has been said
-		return
+		c.notOffered = append(c.notOffered, m.Header.APIKey)
+	case !offered.Contains(m.Header.Version):
+		m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 6, "%s v%d is not among the versions that the broker offered, %s", m.API.Name, m.Header.Version, offered))
 	}
-	m.Findings = append(m.Findings, finding(VersionNotOffered, Warn, 6, "%s v%d is not among the versions that the broker offered, %s", m.API.Name, m.Header.Version, offer))
 }
 
 // finalized returns the features that an ApiVersions answer says are in force.
@@ -93,7 +138,8 @@ var lowestSince4 = map[string]int16{
 // whyRefused says what speaks for a reason that the server closed the connection instead of answering a request, "" when nothing does.
 func (c *conn) whyRefused(r *request) string {
 	key, version := r.header.APIKey, r.header.Version
-	offer, offered := c.offered[key]
+	offer, offered := c.offered.of(key)
+	fetch, _ := c.offered.of(keyFetch)
 	var lowest int16
 	if r.api != nil {
 		lowest = lowestSince4[r.api.Name]
@@ -107,7 +153,7 @@ func (c *conn) whyRefused(r *request) string {
 		return fmt.Sprintf("; it offers v%s of this API", offer)
 	case c.offered != nil && !offered:
 		return "; it does not offer this API"
-	case key == keyProduce && version < lowest && c.offered[keyFetch].Low >= lowestSince4["Fetch"]:
+	case key == keyProduce && version < lowest && fetch.Low >= lowestSince4["Fetch"]:
 		return "; brokers from 4.0 on offer Produce from v0 on, for the sake of old clients, but take none below v3 (KIP-896)"
 	case version < lowest && c.offered == nil:
 		return fmt.Sprintf("; brokers from 4.0 on take none of this API below v%d (KIP-896)", lowest)

@@ -165,7 +165,8 @@ func (c *conn) offeredOf(fits []fit) []fit {
 	offered := make([]fit, 0, len(fits))
 	for _, f := range fits {
 		if f.layout.API.Key != keyApiVersions {
-			if f.versions = f.versions.Intersect(offer[f.layout.API.Key]); f.versions.Empty() || !has(offer, f.layout.API.Key) {
+			versions, known := offer.of(f.layout.API.Key)
+			if f.versions = f.versions.Intersect(versions); f.versions.Empty() || !known {
 				continue
 			}
 		}
@@ -177,13 +178,8 @@ func (c *conn) offeredOf(fits []fit) []fit {
 	return offered
 }
 
-func has(offer map[int16]schema.Versions, key int16) bool {
-	_, ok := offer[key]
-	return ok
-}
-
 // offer is what the broker offers: as it said on the connection, or else on another one.
-func (c *conn) offer() map[int16]schema.Versions {
+func (c *conn) offer() *offer {
 	if c.offered != nil {
 		return c.offered
 	}
@@ -191,12 +187,12 @@ func (c *conn) offer() map[int16]schema.Versions {
 }
 
 // rememberOffer keeps what a broker offers for the connections whose beginning is not in the capture.
-func (d *Dissector) rememberOffer(server netip.AddrPort, offer map[int16]schema.Versions) {
+func (d *Dissector) rememberOffer(server netip.AddrPort, o *offer) {
 	if d.offers == nil {
-		d.offers = map[netip.AddrPort]map[int16]schema.Versions{}
+		d.offers = map[netip.AddrPort]*offer{}
 	}
-	if len(d.offers) < maxOffers {
-		d.offers[server] = offer
+	if o.shared && len(d.offers) < maxOffers {
+		d.offers[server] = o
 	}
 }
 
@@ -208,7 +204,7 @@ func (c *conn) rank(fits []fit) []fit {
 		key := f.layout.API.Key
 		f.rank = f.bits + rarity(key)
 		newest := f.layout.API.Versions.High
-		if offered, ok := offer[key]; ok {
+		if offered, ok := offer.of(key); ok {
 			newest = min(newest, offered.High)
 		}
 		if !f.versions.Contains(newest) {

@@ -17,7 +17,7 @@ const maxSearch = 1 << 20
 
 // search adds bytes to the window and looks for a frame.
 func (h *half) search(data []byte, from reassembly.Origin) {
-	w := &h.window
+	w := h.window
 	if len(w.parts) == 0 && w.skipped == 0 && !w.lost {
 		w.opened = h.conn.stream.Opened
 	}
@@ -27,7 +27,7 @@ func (h *half) search(data []byte, from reassembly.Origin) {
 
 // lookForFrame decides on the window as far as that is possible.
 func (h *half) lookForFrame() {
-	w := &h.window
+	w := h.window
 	if h.lookAtCandidates() || h.lookAtRest() {
 		return
 	}
@@ -47,7 +47,7 @@ func (h *half) searchCut() {
 	h.beforeGap = true
 	h.lookForFrame()
 	h.beforeGap = false
-	w := &h.window
+	w := h.window
 	if h.state != searching || len(w.parts) == 0 {
 		return
 	}
@@ -65,7 +65,7 @@ func (h *half) searchCut() {
 
 // lookAtCandidates looks again at positions for which the bytes have come that they waited for.
 func (h *half) lookAtCandidates() bool {
-	w := &h.window
+	w := h.window
 	kept := w.candidates[:0]
 	for i, c := range w.candidates {
 		if len(w.data)-c.at < c.need && !h.nothingFollows() {
@@ -87,7 +87,7 @@ func (h *half) lookAtCandidates() bool {
 
 // lookAtRest looks at the positions that were not looked at yet.
 func (h *half) lookAtRest() bool {
-	w := &h.window
+	w := h.window
 	end := len(w.data)
 	if w.opened {
 		end = min(end, 1)
@@ -129,10 +129,10 @@ func (h *half) found(at int, kind schema.Kind) {
 	if kind == schema.Request && isKerberosToken(w.data[at:]) {
 		c.rawTokens = true
 	}
-	h.state, h.window = inStep, window{}
+	h.state, h.window = inStep, nil
 	h.trials, h.responseTrials = 0, 0
 	skipped := w.skipped + int64(at)
-	h.passOver(&w, at)
+	h.passOver(w, at)
 	switch {
 	case w.lost && skipped > 0:
 		c.report(0, finding(Resynchronised, Info, -1, "%d bytes %s were passed over; messages go on behind them", skipped, h.whence()))
@@ -146,7 +146,7 @@ func (h *half) found(at int, kind schema.Kind) {
 }
 
 // replay hands the bytes of a window on, each part with its packet.
-func (h *half) replay(w window, at int) {
+func (h *half) replay(w *window, at int) {
 	for i, p := range w.parts {
 		end := len(w.data)
 		if i+1 < len(w.parts) {
@@ -172,7 +172,7 @@ func (h *half) notKafka() {
 	h.state = foreign
 	h.conn.foreign(h, h.window.data)
 	h.giveUpWindow()
-	h.window = window{}
+	h.window = nil
 	if other := &h.conn.halves[h.dir.Other()]; opened && h.dir == h.conn.clientDir && other.state == searching {
 		other.notKafka() // a server answers in the client's protocol
 	}

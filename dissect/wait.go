@@ -37,14 +37,14 @@ func (h *half) isAnswer(data []byte, from reassembly.Origin) bool {
 
 // wait holds the bytes of a response, and all that come behind it, until its request is there.
 func (h *half) wait(data []byte, from reassembly.Origin) {
-	h.state = waiting
+	h.state, h.window = waiting, &window{}
 	h.hold(data, from)
 }
 
 // waitInside is wait for a frame whose first bytes came one packet after the other.
 func (h *half) waitInside() {
 	h.partial = false
-	h.state = waiting
+	h.state, h.window = waiting, &window{}
 	h.window.data = append(h.window.data, h.buffer...)
 	h.window.parts = append(h.window.parts, h.head...)
 }
@@ -66,7 +66,7 @@ func (h *half) wake(time int64) {
 	if h.state != waiting {
 		return
 	}
-	w, at := &h.window, 0
+	w, at := h.window, 0
 	for h.state == waiting {
 		data := w.data[at:]
 		if len(data) < 8 {
@@ -82,6 +82,7 @@ func (h *half) wake(time int64) {
 		}
 		h.frameOf(at, total)
 		h.whole(data[:total], nil)
+		h.release()
 		at += total
 	}
 	h.goOn(at)
@@ -107,7 +108,7 @@ func (h *half) waitedEnough(at int, time int64) bool {
 func (h *half) frameOf(at, total int) {
 	parts := h.window.parts
 	i := h.window.partOf(at)
-	h.frame.begin(parts[i].Origin)
+	h.begin(parts[i].Origin)
 	for i++; i < len(parts) && parts[i].at < at+total; i++ {
 		h.frame.add(parts[i].Origin)
 	}
@@ -116,7 +117,7 @@ func (h *half) frameOf(at, total int) {
 // goOn is in step again from a position of the window, where a frame begins that is not whole. It has waited.
 func (h *half) goOn(at int) {
 	w := h.window
-	h.window, h.state, h.givenUp = window{}, inStep, len(w.data)-at >= 8
+	h.window, h.state, h.givenUp = nil, inStep, len(w.data)-at >= 8
 	h.replay(w, at)
 	h.goOnLater()
 }

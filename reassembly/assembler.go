@@ -13,12 +13,17 @@ import (
 type Limits struct {
 	PerStream int // payload that waits, in one direction of a connection
 	Total     int // payload that waits, in all of them together
-	Memory    int // that, the state of all connections, and the pieces of IP packets
+	Memory    int // that, the state of all connections, what the Handler keeps for them, and the pieces of IP packets
 }
 
-// DefaultLimits are the limits of a new Assembler. A receiver's window, and with it what can wait behind a
-// lost segment, is seldom above 4 MiB. The memory is that of 100,000 connections.
-var DefaultLimits = Limits{PerStream: 4 << 20, Total: 16 << 20, Memory: 32 << 20}
+// LimitsWithin returns the limits for some memory in all.
+func LimitsWithin(memory int) Limits {
+	return Limits{PerStream: memory / 16, Total: memory / 4, Memory: memory}
+}
+
+// DefaultMemory is Limits.Memory of a new Assembler. It leaves 4 MiB for what waits in a stream: a receiver's window, and with
+// it what can wait behind a lost segment, is seldom above that.
+const DefaultMemory = 64 << 20
 
 // Stats counts what an Assembler has met.
 type Stats struct {
@@ -75,6 +80,7 @@ type Assembler struct {
 	refused map[fileLink]bool // unsupported link types already told
 
 	memory  int     // everything that Limits.Memory is about
+	large   *conn   // the one whose message may take more than counts, see charge
 	held    int     // memory of all pending pieces
 	waiting []*half // those that hold pending pieces, in no order
 	cursor  int     // the one of waiting to look at next
@@ -94,10 +100,10 @@ type Assembler struct {
 	recorded  uint
 }
 
-// New returns an Assembler with DefaultLimits.
+// New returns an Assembler with the limits for DefaultMemory.
 func New(h Handler) *Assembler {
 	a := &Assembler{
-		Limits:  DefaultLimits,
+		Limits:  LimitsWithin(DefaultMemory),
 		handler: h,
 		v4:      newTable[key4](),
 		v6:      newTable[key6](),

@@ -733,7 +733,7 @@ func TestScripts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			limits := tt.limits
 			if limits == (Limits{}) {
-				limits = DefaultLimits
+				limits = LimitsWithin(DefaultMemory)
 			}
 			got, _ := play(t, limits, tt.notes, tt.lines)
 			var want []string

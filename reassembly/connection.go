@@ -17,6 +17,7 @@ type conn struct {
 	fresh   uint32  // when bytes of it were handed on last, see freshUnit
 	last    uint32  // Stats.TCPPackets, modulo 2^32, when the latest one came
 	slot    int32   // index in Assembler.settled, -1 when not there
+	charged int     // how much of Connection.Memory is counted in Assembler.memory
 }
 
 // newConn begins the connection that s is the first packet of.

@@ -15,7 +15,8 @@ import (
 //	settled    all others
 //
 // Above Limits.Memory the connections that have been asleep for longest are forgotten, then the settled ones that
-// have been silent for longest. So a scan of ports costs those that do work nothing.
+// have been silent for longest, and newcomers last. So a scan of ports costs those that do work nothing. The connection of
+// the present packet stays.
 
 // maxNewcomers bounds the connections that take their full size and have said nothing.
 const maxNewcomers = 1024
@@ -232,7 +233,11 @@ func (a *Assembler) endEmbryo(c *conn, cause EndCause) {
 // on it later is as good as that of a connection whose beginning was not captured.
 func depart[K pairKey](a *Assembler, t *table[K], k K, c *conn, cause EndCause) {
 	size, _, stone := k.sizes()
-	a.memory -= size
+	a.memory -= size + c.charged
+	c.charged = 0
+	if a.large == c {
+		a.large = nil
+	}
 	if c.slot >= 0 {
 		last := len(a.settled) - 1
 		a.settled[c.slot] = a.settled[last]
@@ -256,26 +261,72 @@ func (a *Assembler) shrink() {
 			turn(a, &a.v4)
 		case a.v6.places+a.v6.placesBefore > 0:
 			turn(a, &a.v6)
-		case len(a.settled) > 0:
-			a.stats.Evicted++
-			a.end(a.silent(), Evicted)
-		default:
-			return // the newcomers, and what ended lately
+		case a.evict(a.silent()):
+		case !a.settleNewcomers():
+			return // the present connection, and what ended lately
 		}
 	}
 }
 
+// evict forgets a connection, if there is one.
+func (a *Assembler) evict(c *conn) bool {
+	if c == nil {
+		return false
+	}
+	a.stats.Evicted++
+	a.end(c, Evicted)
+	return true
+}
+
+// settleNewcomers makes connections of the newcomers that can be forgotten like others.
+func (a *Assembler) settleNewcomers() (some bool) {
+	for i, c := range a.newcomers {
+		if c == nil || c.last == uint32(a.stats.TCPPackets) {
+			continue
+		}
+		a.newcomers[i] = nil
+		if !c.ended {
+			a.settle(c)
+			some = true
+		}
+	}
+	return some
+}
+
 // silent returns one of the settled connections that have been silent for longest: the first of some
-// that come next in their turn.
+// that come next in their turn. It returns nil where there is none but that of the present packet.
 func (a *Assembler) silent() *conn {
+	if len(a.settled) == 0 {
+		return nil
+	}
 	const some = 16
 	now := uint32(a.stats.TCPPackets)
 	var found *conn
 	for range some {
 		a.hand = (a.hand + 1) % len(a.settled)
-		if c := a.settled[a.hand]; found == nil || now-c.last > now-found.last {
+		if c := a.settled[a.hand]; c.last != now && (found == nil || now-c.last > now-found.last) {
 			found = c
 		}
 	}
 	return found
+}
+
+// maxMessage is up to which size a message counts in full. That of one connection at a time may be larger: to forget all the others for its
+// sake would not bring the memory below the limit.
+const maxMessage = 16 << 20
+
+// charge counts what the Handler keeps for a connection.
+func (a *Assembler) charge(c *conn) {
+	if c.Memory == c.charged {
+		return
+	}
+	counted := c.Memory
+	switch {
+	case counted > maxMessage && (a.large == nil || a.large == c):
+		a.large, counted = c, maxMessage
+	case a.large == c:
+		a.large = nil
+	}
+	a.memory += counted - c.charged
+	c.charged = counted
 }

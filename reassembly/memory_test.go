@@ -77,7 +77,7 @@ func TestHalfOpenConnections(t *testing.T) {
 				}
 			}
 		}
-		if c.a.memory > DefaultLimits.Memory {
+		if c.a.memory > DefaultMemory {
 			t.Errorf("%d bytes counted", c.a.memory)
 		}
 		// The latest ones go on under their IDs.
@@ -99,7 +99,7 @@ func TestHalfOpenConnections(t *testing.T) {
 func TestManyConnectionsWithTraffic(t *testing.T) {
 	const count = 100000
 	for _, v6 := range []bool{false, true} {
-		limit := DefaultLimits.Memory
+		limit := DefaultMemory
 		e := &ends{}
 		before := heap()
 		c := &crowd{t: t, a: New(e), v6: v6}
@@ -321,4 +321,77 @@ func TestTwins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A keeper is a Handler that keeps for each connection as many bytes as came, times a thousand, or 64 MiB where an x came.
+type keeper struct {
+	ends
+	total int
+}
+
+func (k *keeper) Chunk(c *Connection, d Direction, chunk Chunk) {
+	before := c.Memory
+	c.Memory += 1000 * len(chunk.Data)
+	if chunk.Data[0] == 'x' {
+		c.Memory = 64 << 20
+	}
+	k.total += c.Memory - before
+}
+
+func (k *keeper) End(c *Connection, cause EndCause, at Origin) {
+	k.total -= c.Memory
+	k.ends.End(c, cause, at)
+}
+
+func TestHandlerMemoryCounts(t *testing.T) {
+	k := &keeper{}
+	c := &crowd{t: t, a: New(k)}
+	c.a.Limits.Memory = 8 << 20
+	const count = 20000 // newcomers alone are above the limit
+	for n := range count {
+		c.send(n, sent{seq: 100, data: "abcdefghij"})
+		if k.total > c.a.Limits.Memory || c.a.memory > c.a.Limits.Memory {
+			t.Fatalf("after %d connections: %d bytes are kept, %d counted", n+1, k.total, c.a.memory)
+		}
+	}
+	if k.total < c.a.Limits.Memory/2 {
+		t.Errorf("%d bytes are kept, of %d", k.total, c.a.Limits.Memory)
+	}
+	before := k.causes[Evicted]
+	for range 100 { // the present connection stays
+		c.send(count-1, sent{seq: 110, data: "x"})
+	}
+	if k.causes[Closed]+k.causes[Reset]+k.causes[EndOfInput] > 0 || k.total < 64<<20 {
+		t.Errorf("%v, %d bytes are kept", k.causes, k.total)
+	}
+	if k.causes[Evicted] == before {
+		t.Error("nothing was forgotten for a message of 16 MiB and more")
+	}
+	c.a.Close()
+	checkEmpty(t, c.a)
+	if k.total != 0 {
+		t.Errorf("%d bytes are kept after the end", k.total)
+	}
+}
+
+// A single message may be larger than the limit: the other connections stay, as many as there is room for beside maxMessage.
+func TestLargeMessageLeavesOthersAlone(t *testing.T) {
+	k := &keeper{}
+	c := &crowd{t: t, a: New(k)}
+	c.a.Limits.Memory = 32 << 20
+	c.send(0, sent{seq: 100, data: "x"})
+	for n := 1; n < 1000; n++ {
+		c.send(n, sent{seq: 100, data: "abc"})
+		c.send(0, sent{seq: 100 + uint32(n), data: "x"})
+	}
+	if k.causes[Evicted] > 0 {
+		t.Errorf("%d connections were forgotten", k.causes[Evicted])
+	}
+	c.send(1, sent{seq: 103, data: "x"}) // a second one counts in full
+	c.send(2, sent{seq: 103, data: "a"})
+	if k.causes[Evicted] == 0 {
+		t.Error("no connection was forgotten for a second large message")
+	}
+	c.a.Close()
+	checkEmpty(t, c.a)
 }

@@ -91,6 +91,7 @@ func (a *Assembler) deliver(h *half, p piece) {
 			a.span[0] = Span{p.off, p.Origin}
 			a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
 			a.stats.Delivered += int64(len(p.data))
+			a.charge(h.conn)
 		}
 		if a.notes != nil {
 			a.fresh(h, &p)
@@ -107,6 +108,7 @@ func (a *Assembler) gap(h *half, length int64, cause GapCause, at Origin) {
 		a.stats.Gaps++
 		a.stats.GapBytes[cause] += length
 		a.handler.Gap(&h.conn.Connection, h.dir, Gap{Offset: h.next, Length: length, Cause: cause, Origin: at})
+		a.charge(h.conn)
 	}
 	h.next += length
 }

@@ -25,6 +25,10 @@ type Connection struct {
 
 	// Consumer is for the Handler that dissects the streams to keep its own state in; the assembler never touches it.
 	Consumer any
+
+	// Memory is how many bytes the Handler keeps for the connection, about. The Handler sets it in Chunk and Gap; the assembler counts it
+	// with its own, and forgets connections when all together is above Limits.Memory.
+	Memory int
 }
 
 // An Origin is the packet that something came in.

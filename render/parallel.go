@@ -55,15 +55,19 @@ type output struct {
 	bytes.Buffer
 	to      io.Writer
 	job     *job
+	held    int // at most
 	through bool
 	err     error
 }
 
-// maxHeld is how much output a job holds.
-const maxHeld = 4 << 20
+// How much output a job holds, and all jobs together.
+const (
+	maxHeld      = 4 << 20
+	maxHeldInAll = 24 << 20
+)
 
 func (o *output) Write(b []byte) (int, error) {
-	if !o.through && o.Len()+len(b) > maxHeld {
+	if !o.through && o.Len()+len(b) > o.held {
 		<-o.job.turn
 		o.job.turn <- struct{}{} // for the other output of the job
 		o.through = true
@@ -110,9 +114,10 @@ func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer
 	p.lastOut.Reset()
 	jobs := workers * jobsPerWorker
 	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
+	held := min(maxHeld, maxHeldInAll/jobs)
 	for range jobs {
 		j := &job{done: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
-		j.out, j.log = output{to: out, job: j}, output{to: log, job: j}
+		j.out, j.log = output{to: out, job: j, held: held}, output{to: log, job: j, held: held}
 		p.free <- j
 	}
 	p.job = <-p.free
@@ -210,7 +215,7 @@ func (j *job) reset() {
 }
 
 func (o *output) reset() {
-	if o.Cap() > maxHeld {
+	if o.Cap() > o.held {
 		o.Buffer = bytes.Buffer{}
 	}
 	o.Buffer.Reset()

@@ -40,6 +40,7 @@ func (p *pipeline) dissectAll() error {
 		return err
 	}
 	p.assembler.Close()
+	p.dissector.Close()
 	p.format.Close(&p.dissector.Counts)
 	if err := p.format.Flush(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kdissect/kdissect/pcaps"
+	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/render"
 )
 
@@ -28,6 +30,7 @@ type readFlags struct {
 	account bool
 	silent  bool // the account is all that is asked for
 	onePass bool
+	memory  size
 	options render.Options
 	filter  filterFlags
 
@@ -39,6 +42,7 @@ func newRead() *cobra.Command {
 		output:  choice{"tree", []string{"tree", "summary", "json", "requestlog"}},
 		records: choice{"", []string{"size", "batches", "full", "none"}},
 		color:   choice{"auto", []string{"auto", "always", "never"}},
+		memory:  reassembly.DefaultMemory,
 	}
 	cmd := &cobra.Command{
 		Use:     "read [flags] FILE...",
@@ -65,6 +69,7 @@ func newRead() *cobra.Command {
 	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
 	flags.StringVar(&f.topicIDs, "topic-ids", "", "`file` with names of topics that the capture may lack: a line each, id and name")
 	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
+	flags.Var(&f.memory, "max-memory", "what may be kept of connections; those silent for longest are forgotten first")
 	flags.Var(&f.color, "color", "colours on a terminal")
 	f.filter.register(flags)
 	return cmd
@@ -124,6 +129,10 @@ func (f *readFlags) read(files []string) error {
 			return err
 		}
 	}
+	if f.memory < minMemory {
+		return fmt.Errorf("--max-memory wants at least %v", &minMemory)
+	}
+	debug.SetMemoryLimit(int64(f.memory + otherMemory))
 	f.settle(files)
 	source, err := f.open(files)
 	if err != nil {
@@ -131,6 +140,7 @@ func (f *readFlags) read(files []string) error {
 	}
 	defer source.Close()
 	p := newPipeline(files, source, f.format(), f.accountant())
+	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for garbage, and for what is not counted exactly
 	for _, topic := range topics {
 		p.dissector.NameTopic(topic.id, topic.name)
 	}
@@ -163,6 +173,13 @@ func (f *readFlags) accountant() *accountant {
 func (f *readFlags) looksAhead(files []string) bool {
 	return !f.onePass && !f.follow && !f.silent && f.output.value != "requestlog" && !slices.ContainsFunc(files, readOnce)
 }
+
+// otherMemory is what the program takes besides what is kept of connections: input, output, schemas, what is remembered of the capture, and
+// garbage. Several files that are read at the same time take more.
+const otherMemory size = 20 << 20
+
+// minMemory is the least that may be kept of connections.
+var minMemory size = 8 << 20
 
 // open opens the captures as one; one that is followed is read until the user interrupts.
 func (f *readFlags) open(files []string) (pcaps.Source, error) {

@@ -1,0 +1,111 @@
+package dissect
+
+import (
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"github.com/kdissect/kdissect/reassembly"
+	"github.com/kdissect/kdissect/schema"
+)
+
+func heapInUse() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// What is counted of a connection is what it takes: in step with a request that waits, and with a frame, a batch, an answer that
+// is not whole.
+func TestMemoryCounted(t *testing.T) {
+	offer := framed(int32(1), int16(0), int32(2), int16(18), int16(0), int16(3), int16(3), int16(0), int16(12))
+	request, _ := fetchV4(2, "topic", nil)
+	type turn struct {
+		dir  reassembly.Direction
+		data []byte
+	}
+	for name, last := range map[string]turn{
+		"a request waits":      {fromClient, request},
+		"half a request":       {fromClient, request[:len(request)-3]},
+		"a large one, in part": {fromClient, produceV3(3, "topic", make([]byte, 8000))[:7000]},
+	} {
+		const count = 5000
+		d := New(schema.Embedded(), NeedMessages|NeedExchanges, &reports{})
+		play := func(i int) *reassembly.Connection {
+			c := &reassembly.Connection{ID: i, Opened: true, Seen: [2]bool{true, true}}
+			c.Ends[0] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 40000)
+			c.Ends[1] = netip.MustParseAddrPort("192.168.0.1:9092")
+			var offsets [2]int64
+			for _, t := range []turn{{fromClient, apiVersions(1)}, {fromServer, offer}, last} {
+				spans := []reassembly.Span{{Offset: offsets[t.dir], Origin: reassembly.Origin{Packet: 1, Time: 1}}}
+				d.Chunk(c, t.dir, reassembly.Chunk{Data: t.data, Offset: offsets[t.dir], Spans: spans})
+				offsets[t.dir] += int64(len(t.data))
+			}
+			return c
+		}
+		d.End(play(0), reassembly.EndOfInput, reassembly.Origin{}) // plans are compiled
+		all, counted := make([]*reassembly.Connection, count), 0
+		before := heapInUse()
+		for i := range all {
+			all[i] = play(i + 1)
+			counted += all[i].Memory
+		}
+		own := count * 160 // what the test keeps
+		used := heapInUse() - before - own
+		t.Logf("%s: %d bytes a connection, %d counted", name, used/count, counted/count)
+		if used > counted*5/4 || used < counted*3/4 {
+			t.Errorf("%s: %d bytes a connection, %d counted", name, used/count, counted/count)
+		}
+		for _, c := range all {
+			d.End(c, reassembly.EndOfInput, reassembly.Origin{})
+			if c.Consumer != nil {
+				t.Fatal("the state of a connection is kept after its end")
+			}
+		}
+		runtime.KeepAlive(all)
+	}
+}
+
+// Connections that are forgotten are told of once, and what comes on them later is dissected like any other in mid-stream.
+func TestForgottenConnections(t *testing.T) {
+	out := &reports{}
+	d := New(schema.Embedded(), NeedMessages, out)
+	conn := func(id int, opened bool) *reassembly.Connection {
+		c := &reassembly.Connection{ID: id, Opened: opened, Seen: [2]bool{true, true}}
+		c.Ends[0], c.Ends[1] = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.168.0.1:9092")
+		return c
+	}
+	send := func(c *reassembly.Connection, dir reassembly.Direction, data []byte) {
+		d.Chunk(c, dir, reassembly.Chunk{Data: data, Spans: []reassembly.Span{{Origin: reassembly.Origin{Packet: 1, Time: 1}}}})
+	}
+	for id := range 3 {
+		c := conn(id, true)
+		send(c, fromClient, apiVersions(1))
+		d.End(c, reassembly.Evicted, reassembly.Origin{})
+	}
+	scan := conn(3, true)
+	d.End(scan, reassembly.Evicted, reassembly.Origin{}) // nothing came on it
+	again := conn(4, false)
+	send(again, fromClient, apiVersions(2))
+	d.End(again, reassembly.EndOfInput, reassembly.Origin{})
+	d.Close()
+	if d.Counts.Forgotten != 3 || d.Counts.Requests != 4 {
+		t.Errorf("%+v", d.Counts)
+	}
+	told := 0
+	for _, r := range *out {
+		for _, f := range r.Findings {
+			if f.Code != MemoryLimit {
+				continue
+			}
+			told++
+			if r.Connection != nil || f.Severity != Warn || f.Text[:2] != "3 " {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
