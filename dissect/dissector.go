@@ -88,6 +88,7 @@ type Dissector struct {
 	duplicates bool                    // that packets came twice has been said
 	logins     map[netip.AddrPort]bool // brokers that some client has logged in to, up to maxLogins
 	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
+	silent     silent                  // attempts to connect to brokers that failed
 	trial      trial
 	fitting    fitting
 	fits       []fit                     // to be used again
@@ -150,7 +151,10 @@ func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, at 
 // End implements reassembly.Handler.
 func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, at reassembly.Origin) {
 	d.now = at
-	if c, ok := sc.Consumer.(*conn); ok && !c.ended { // one on which nothing came has none
+	switch c, ok := sc.Consumer.(*conn); {
+	case !ok: // nothing came
+		d.silentEnd(sc, cause)
+	case !c.ended:
 		c.end(cause, at.Time)
 	}
 	sc.Consumer = nil
@@ -167,6 +171,8 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	c.setClient(reassembly.FromA, unknownRole)
 	if sc.Opened {
 		c.role = guessedRole
+	} else if c.isBroker(sc.Ends[0]) && !c.isBroker(sc.Ends[1]) {
+		c.setClient(reassembly.FromB, unknownRole)
 	}
 	sc.Consumer = c
 	return c

@@ -6,7 +6,9 @@
 //
 // # The way of a frame
 //
-//	window.go, sync.go, judge.go    where frames begin, on any port, at the start of a connection or in its middle
+//	window.go, sync.go              where frames begin, on any port
+//	first.go, judge.go              what is believed to be a frame, at the start of a connection and in its middle
+//	foreign.go, refused.go          what is there instead of Kafka, and connections that nobody accepted
 //	frame.go, skim.go               the stream cut into frames; record data that no output shows is dropped as it comes
 //	header.go, exchange.go, wait.go requests registered at their header, responses paired with them
 //	decode.go, node.go, value.go    the bytes of a frame walked along a plan of package schema, onto a tape of nodes

@@ -47,6 +47,8 @@ const (
 	Throttled              Code = "throttled"
 	VersionFallback        Code = "version-fallback"
 	SASLFailed             Code = "sasl-failed"
+	Refused                Code = "refused"
+	NoAnswer               Code = "no-answer"
 	FetchSession           Code = "fetch-session"
 	TopicRecreated         Code = "topic-recreated"
 )

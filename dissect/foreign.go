@@ -19,14 +19,14 @@ func (c *conn) foreign(h *half, data []byte) {
 	if h.window.opened { // in the middle of a connection they could be those of a password
 		what += fmt.Sprintf(" (% x ...)", data[:min(8, len(data))])
 	}
-	switch name := protocolOf(data); {
-	case h.isHalfRequest(data):
-		what, code = h.halfRequest(data), MissingBytes
+	switch name := h.window.protocol(); {
 	case name != "":
 		what = name
 		if known, ok := foreignCodes[name]; ok {
 			code = known
 		}
+	case h.isHalfRequest(data):
+		what, code = h.halfRequest(data), MissingBytes
 	case len(bytes.Trim(data, "\x00")) == 0:
 		what = "zero bytes only"
 	}
@@ -42,25 +42,13 @@ var foreignCodes = map[string]Code{"TLS": TLS, "HTTP": HTTP}
 
 // isKafkaExpected tells whether a connection carries Kafka, or goes where Kafka was to be expected.
 func (c *conn) isKafkaExpected() bool {
-	return c.kafka() || c.dissector.servers[c.ends.Server] || usualPort(c.ends.Server.Port())
-}
-
-// protocolOf names the protocol that begins with these bytes, "" where it is not known.
-func protocolOf(data []byte) string {
-	switch {
-	case isTLS(data):
-		return "TLS"
-	case isHTTP(data):
-		return "HTTP"
-	case bytes.HasPrefix(data, []byte("SSH-")):
-		return "SSH"
-	}
-	return ""
+	return c.kafka() || c.isBroker(c.ends.Server)
 }
 
 // isHalfRequest tells whether the bytes are the beginning of a request that never became whole.
 func (h *half) isHalfRequest(data []byte) bool {
-	return h.conn.kindOf(h.dir) == schema.Request && len(data) >= 8 && h.conn.dissector.requestHeader(data) != no
+	return h.conn.kindOf(h.dir) == schema.Request && !h.conn.halves[h.dir.Other()].spoke && len(data) >= 8 && len(data) < 4+int(binary.BigEndian.Uint32(data)) &&
+		h.conn.dissector.requestHeader(data) != no
 }
 
 func (h *half) halfRequest(data []byte) string {
@@ -71,21 +59,71 @@ func (h *half) halfRequest(data []byte) string {
 // usualPort tells whether brokers often listen on a port.
 func usualPort(port uint16) bool { return port >= 9091 && port <= 9094 }
 
-// isTLS recognises a TLS record: an alert or a handshake of version 3.0 to 3.4. Read as Kafka these bytes would be the size of a
-// frame of 369 million bytes.
+// protocol names what the bytes of a window are, by how protocols begin: at the beginning of the connection, or where that was not captured at the beginning of any
+// packet. It is empty where that cannot be told with certainty.
+func (w *window) protocol() string {
+	if w.opened {
+		return protocolOf(w.data)
+	}
+	for _, p := range w.parts {
+		if name := protocolOf(w.data[p.at:]); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// openings are the first bytes of protocols.
+var openings = []struct {
+	name   string
+	at     int
+	starts []string
+}{
+	{"HTTP", 0, []string{"GET /", "POST /", "PUT /", "HEAD /", "DELETE /", "OPTIONS ", "CONNECT ", "PATCH /", "HTTP/1.", "PRI * HTTP/2"}},
+	{"SSH", 0, []string{"SSH-"}},
+	{"a header of the PROXY protocol", 0, []string{"PROXY TCP", "PROXY UNKNOWN", "\r\n\r\n\x00\r\nQUIT\n"}},
+	{"AMQP", 0, []string{"AMQP\x00", "AMQP\x02", "AMQP\x03"}},
+	{"MQTT", 2, []string{"\x00\x04MQTT", "\x00\x06MQIsdp"}}, // behind the type and a length of one byte
+	{"Redis commands", 0, []string{"*1\r\n$", "*2\r\n$", "*3\r\n$"}},
+	{"PostgreSQL", 0, []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}}, // SSLRequest
+	{"PostgreSQL", 4, []string{"\x00\x03\x00\x00user\x00"}},         // StartupMessage of version 3.0
+	{"SMB", 4, []string{"\xfeSMB", "\xffSMB"}},
+	{"ZooKeeper", 0, []string{ // ConnectRequest: a fixed size, with and without the read-only flag, and version 0
+		"\x00\x00\x00\x2c\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\x2d\x00\x00\x00\x00\x00\x00\x00"}},
+}
+
+// protocolOf names the protocol that begins with these bytes, "" where it is not known.
+func protocolOf(b []byte) string {
+	if isTLS(b) {
+		return "TLS"
+	}
+	for i := range openings {
+		o := &openings[i]
+		for _, start := range o.starts {
+			if len(b) >= o.at && bytes.HasPrefix(b[o.at:], []byte(start)) {
+				return o.name
+			}
+		}
+	}
+	return ""
+}
+
+// isTLS recognises a TLS record of version 3.0 to 3.4: an alert or a hello, or application data, of which the next record must begin like one, too, if it
+// is there. Read as Kafka these bytes would be the size of a frame of 350 to 390 million bytes.
 func isTLS(b []byte) bool {
-	const alert, handshake, hello = 0x15, 0x16, 0x01
+	const alert, handshake, application, hello = 0x15, 0x16, 0x17, 0x01
 	if len(b) < 6 || b[1] != 3 || b[2] > 4 {
 		return false
 	}
-	return b[0] == alert || b[0] == handshake && (b[5] == hello || b[5] == hello+1)
-}
-
-func isHTTP(b []byte) bool {
-	for _, start := range []string{"GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "CONNECT ", "PATCH ", "HTTP/1.", "PRI * HTTP/2"} {
-		if bytes.HasPrefix(b, []byte(start)) {
-			return true
-		}
+	size := int(binary.BigEndian.Uint16(b[3:]))
+	switch b[0] {
+	case alert:
+		return true
+	case handshake:
+		return b[5] == hello || b[5] == hello+1
+	case application:
+		const most = 1<<14 + 2048 // RFC 5246, section 6.2.3
+		return size > 0 && size <= most && (len(b) < 5+size+2 || b[5+size] >= alert-1 && b[5+size] <= application && b[5+size+1] == 3)
 	}
 	return false
 }

@@ -30,6 +30,7 @@ type half struct {
 	window     *window // nil in step
 	later      []later // what came behind a window that waits, and does not join on to it
 	laterBytes int     // memory of that
+	spoke      bool    // bytes came
 
 	trials, responseTrials int32 // how often bytes were decoded to see what they are
 

@@ -109,21 +109,32 @@ func (d *Dissector) requestHeader(data []byte) verdict {
 	return yes
 }
 
-// plainClientID tells whether the client id of a request whose header is there has no control characters, which is
-// how people name their clients.
-func plainClientID(data []byte) bool {
+// clientIDOf returns as much of the client id of a request as is there.
+func clientIDOf(data []byte) []byte {
 	const at = 4 + requestHeaderLen
 	if len(data) < at+2 {
-		return true
+		return nil
 	}
 	n := max(0, int(int16(binary.BigEndian.Uint16(data[at:]))))
-	for _, c := range data[at+2 : min(at+2+n, len(data))] {
+	return data[at+2 : min(at+2+n, len(data))]
+}
+
+// plainClientID tells whether the client id of a request whose header is there has no control characters, which is
+// how people name their clients.
+func plainClientID(data []byte) bool { return plainText(clientIDOf(data)) }
+
+// plainText tells whether text has no control characters.
+func plainText(text []byte) bool {
+	for _, c := range text {
 		if c < ' ' || c == 0x7f {
 			return false
 		}
 	}
 	return true
 }
+
+// hasClientName tells whether the header of a request has a client id that is not empty.
+func hasClientName(data []byte) bool { return len(clientIDOf(data)) > 0 && plainClientID(data) }
 
 // prefixVerdict judges the first bytes of a size.
 func prefixVerdict(data []byte) verdict {

@@ -298,6 +298,9 @@ func (t *talk) open(opened bool) {
 	t.conn.Seen = [2]bool{opened, opened} // by the handshake
 }
 
+// knowBroker lets the server be one that has spoken Kafka before.
+func (t *talk) knowBroker() { t.dissector.servers[t.conn.Ends[1]] = true }
+
 // now is the capture time of the packet that was sent last: a packet a millisecond.
 func (t *talk) now() reassembly.Origin {
 	return reassembly.Origin{Packet: t.packet, Time: t.packet * 1e6}

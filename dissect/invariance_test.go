@@ -56,6 +56,7 @@ func TestCutsOfOracleFrames(t *testing.T) {
 	}
 	play := func(cut cutter) *talk {
 		k := newTalk(NeedMessages|NeedExchanges|NeedRecords, true)
+		k.knowBroker()
 		k.sendCut(fromClient, streams[fromClient], cut)
 		k.sendCut(fromServer, streams[fromServer], cut)
 		k.end(reassembly.EndOfInput)

@@ -1,7 +1,9 @@
 package dissect
 
 import (
+	"bytes"
 	"encoding/binary"
+	"net/netip"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -38,56 +40,71 @@ func (h *half) judge(at int) opinion {
 	return opinion{}
 }
 
-// judgeRequest: the header must be right, and what is there of the body must decode; the first frame of a connection may be
-// broken behind a header that looks right. Where the beginning was not seen, what follows must begin like a request, too.
+// judgeRequest: the header must be right, and what is there of the body must decode. Where the beginning was not seen, what follows must begin like a
+// request, too, unless the frame fills its packets and names something.
 func (h *half) judgeRequest(data []byte, where place) opinion {
+	if where == opening {
+		return h.judgeFirst(data)
+	}
 	d := h.conn.dissector
 	o := opinion{kind: schema.Request, verdict: d.requestHeader(data), need: len(data) + 1}
 	if o.verdict != yes {
-		if where == opening && (isKerberosToken(data) || h.isUnknownRequest(data)) {
-			o.verdict = yes
-		}
 		return o
 	}
 	total := 4 + int(binary.BigEndian.Uint32(data))
-	plan := d.catalog.Plan(int16(binary.BigEndian.Uint16(data[4:])), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
-	whole, plain := len(data) >= total, plainClientID(data)
-	switch {
-	case where == opening && plain && (h.onBroker() || plan == nil && api(data) == keyApiVersions):
-		return o
-	case plan == nil || !whole && !plain || !h.decodes(plan, data[:min(len(data), total)], total, where >= aligned):
+	whole, plan := len(data) >= total, h.requestPlan(data)
+	if plan == nil || !whole && !plainClientID(data) {
 		o.verdict = no
-	case !whole && where != opening:
+		return o
+	}
+	switch look := h.tryRequest(plan, data[:min(len(data), total)], total, where >= aligned); {
+	case !look.decodes:
+		o.verdict = no
+	case !whole:
 		o.verdict, o.need = undecided, total
-	case where < aligned && len(data) > total:
-		o.verdict, o.need = d.requestHeader(data[total:]), len(data)+1
+	case len(data) > total && (where < aligned || !look.names):
+		o.verdict, o.need = h.judgeNext(data, data[total:], look.names), len(data)+1
+	case !look.names:
+		o.verdict, o.need = undecided, total+1
 	}
 	return o
+}
+
+// judgeNext judges what follows a request that was found somewhere: another request of the same client. named tells whether the first one holds text.
+func (h *half) judgeNext(first, data []byte, named bool) verdict {
+	v := h.conn.dissector.requestHeader(data)
+	if v != yes {
+		return v
+	}
+	total := 4 + int(binary.BigEndian.Uint32(data))
+	plan := h.requestPlan(data)
+	if plan == nil || !bytes.Equal(clientIDOf(first), clientIDOf(data)) {
+		return no
+	}
+	if look := h.tryRequest(plan, data[:min(len(data), total)], total, true); !look.decodes || !look.names && !named {
+		return no
+	}
+	return yes
+}
+
+func (h *half) requestPlan(data []byte) *schema.Plan {
+	return h.conn.dissector.catalog.Plan(api(data), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
 }
 
 func api(request []byte) int16 { return int16(binary.BigEndian.Uint16(request[4:])) }
 
 // onBroker tells whether the other end is known for Kafka, or listens where brokers often do.
-func (h *half) onBroker() bool {
-	c := h.conn
-	return c.dissector.servers[c.ends.Server] || usualPort(c.ends.Server.Port())
+func (h *half) onBroker() bool { return h.conn.isBroker(h.conn.ends.Server) }
+
+func (c *conn) isBroker(end netip.AddrPort) bool {
+	return c.dissector.servers[end] || usualPort(end.Port())
 }
 
-func (h *half) decodes(plan *schema.Plan, data []byte, total int, forgiving bool) bool {
-	h.trials++
-	return h.trials <= maxTrials && h.conn.dissector.trial.decodes(plan, data, total, forgiving)
-}
-
-// isUnknownRequest tells whether a connection to a broker begins with a request of an API that nobody knows: alone in its packet, with a
-// version and a client id as other requests have them.
-func (h *half) isUnknownRequest(data []byte) bool {
-	if len(data) < 4+requestHeaderLen+2 || !h.onBroker() {
-		return false
+func (h *half) tryRequest(plan *schema.Plan, data []byte, total int, forgiving bool) impression {
+	if h.trials++; h.trials > maxTrials {
+		return impression{}
 	}
-	size := int(int32(binary.BigEndian.Uint32(data)))
-	version := int16(binary.BigEndian.Uint16(data[6:]))
-	n := int(int16(binary.BigEndian.Uint16(data[12:])))
-	return size+4 == len(data) && version >= 0 && version < 100 && n >= -1 && 14+n <= len(data) && plainClientID(data)
+	return h.conn.dissector.trial.request(plan, data, total, forgiving)
 }
 
 // judgeResponse: it answers an outstanding request and decodes as that answer. Where no request of it was seen, it must begin with a packet,
@@ -111,6 +128,12 @@ func (h *half) judgeResponse(at int, data []byte, where place) opinion {
 			return o
 		}
 	}
+	if client := &c.halves[h.dir.Other()]; c.role != kafkaRole && client.spoke && !(client.state == searching && client.window.lost) {
+		if o.need = untilAnswered; where != opening {
+			o.verdict = no
+		}
+		return o // what the client said decides
+	}
 	if where == anywhere {
 		return opinion{}
 	}
@@ -124,16 +147,27 @@ func (h *half) judgeResponse(at int, data []byte, where place) opinion {
 	if !h.fitsSome(data[:total]) {
 		return opinion{}
 	}
-	if h.onBroker() && (len(data) == total || plausibleNext(data[total:])) {
+	named := c.dissector.trial.names()
+	switch known := c.role == kafkaRole || h.toBroker() || c.dissector.offersAPIs(data[:total]); {
+	case known && h.onBroker() && (len(data) == total || plausibleNext(data[total:])):
+		o.verdict = yes
+		return o
+	case len(h.window.data) == total && h.window.skipped == 0 && h.nothingFollows() && h.onBroker() && correlationID(data) >= 0 && named: // there is but one
 		o.verdict = yes
 		return o
 	}
-	return h.judgeSecond(data[total:], total)
+	return h.judgeSecond(data, total, named)
 }
 
-// judgeSecond judges the frame behind one that could be an answer of Kafka. Where nothing else speaks for Kafka it takes two in a row.
-func (h *half) judgeSecond(data []byte, first int) opinion {
+// maxStep is how far apart the correlation ids of two answers in a row may be: clients count their requests, on all connections or on each.
+const maxStep = 1 << 16
+
+// judgeSecond judges the frame behind one that could be an answer of Kafka. Where nothing else speaks for Kafka it takes two in a row, to requests that
+// were counted, and with text or records in one of them; named says that the first has.
+func (h *half) judgeSecond(data []byte, first int, named bool) opinion {
 	o := opinion{kind: schema.Response, verdict: undecided, need: first + 8}
+	step := -correlationID(data)
+	data = data[first:]
 	if len(data) < 8 {
 		return o
 	}
@@ -141,13 +175,33 @@ func (h *half) judgeSecond(data []byte, first int) opinion {
 	if size < 4 || size > maxFirstFrame {
 		return opinion{}
 	}
+	if step += correlationID(data); step <= 0 || step > maxStep {
+		return opinion{}
+	}
 	if o.need = first + 4 + int(size); len(data) < 4+int(size) {
 		return o
 	}
-	if o.verdict = no; h.fitsSome(data[:4+size]) {
+	if o.verdict = no; h.fitsSome(data[:4+size]) && (named || h.conn.dissector.trial.names()) {
 		o.verdict = yes
 	}
 	return o
+}
+
+// offersAPIs tells whether a frame is an ApiVersions answer. A broker offers that API, too.
+func (d *Dissector) offersAPIs(frame []byte) bool {
+	api := d.catalog.API(keyApiVersions)
+	for v := api.Versions.Low; v <= api.Versions.High; v++ {
+		plan := d.catalog.Plan(keyApiVersions, v, schema.Response)
+		if plan == nil || !d.trial.fits(plan, frame) {
+			continue
+		}
+		for _, n := range d.trial.decoder.tape {
+			if n.Kind == ValueNode && n.Op.Name == "ApiKey" && binary.BigEndian.Uint16(frame[n.Offset:]) == keyApiVersions {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // fitsSome tells whether a whole frame is an answer of some API and version.

@@ -83,4 +83,5 @@ func (d *Dissector) Close() {
 		d.Report(0, finding(MemoryLimit, Warn, -1,
 			"%d connections were forgotten to stay within the memory limit; what came on them later was taken for that of new ones", n), false)
 	}
+	d.reportSilent()
 }

@@ -96,9 +96,12 @@ func checkRules(t *testing.T, rules []rule) {
 	}
 }
 
-// asked plays one request, and answered one request and its response; nobody waits for more.
+// asked plays one request, to a server that is known for Kafka, and answered one request and its response; nobody waits for more.
 func asked(request []byte) func(*talk) {
-	return func(k *talk) { k.client(request) }
+	return func(k *talk) {
+		k.knowBroker()
+		k.client(request)
+	}
 }
 
 func answered(request, response []byte) func(*talk) {

@@ -91,6 +91,7 @@ func (onMessage) Report(*Report)       {}
 func listen(needs Needs, f func(*Message)) *talk {
 	k := &talk{dissector: New(schema.Embedded(), needs, onMessage(f))}
 	k.open(true)
+	k.knowBroker()
 	return k
 }
 

@@ -22,7 +22,10 @@ func (h *half) search(data []byte, from reassembly.Origin) {
 		w.opened = h.conn.stream.Opened
 	}
 	w.add(data, from)
-	h.lookForFrame()
+	h.spoke = true
+	if h.lookForFrame(); h.state == searching {
+		h.conn.decideFirst()
+	}
 }
 
 // lookForFrame decides on the window as far as that is possible.

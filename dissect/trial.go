@@ -1,23 +1,67 @@
 package dissect
 
-import "github.com/kdissect/kdissect/schema"
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/kdissect/kdissect/schema"
+)
 
 // A trial decodes bytes to see whether they are what they seem. Its decoder is used again and again.
-type trial struct{ decoder decoder }
+type trial struct {
+	decoder decoder
+	body    int // where the body of the frame begins that was decoded last, 0 if its header is not whole
+}
 
 // maxSurplus is how many bytes behind the end of a request are forgiven: a well-known client sends four zero bytes behind ApiVersions v0.
 const maxSurplus = 4
 
-// decodes tells whether the bytes of a request that are there decode along a plan.
-func (t *trial) decodes(plan *schema.Plan, data []byte, total int, forgiving bool) bool {
-	switch t.run(plan, data, total) {
-	case done:
-		left := total - t.decoder.pos
-		return left == 0 || forgiving && left <= maxSurplus
-	case needMore:
-		return true
+// An impression is what a trial says of bytes that may be a request.
+type impression struct {
+	begun   bool // at least a field of the body decodes
+	decodes bool // all that is there does, and the frame ends with its last field
+	empty   bool // it would, but stores nothing
+	names   bool // what decodes holds text, all of it as people write names
+}
+
+// request tells what the bytes of a request that are there look like along a plan.
+func (t *trial) request(plan *schema.Plan, data []byte, total int, forgiving bool) (look impression) {
+	s := t.run(plan, data, total)
+	left := total - t.decoder.pos
+	look.begun = t.body > 0 && (s != broken || t.decoder.failed.offset > t.body)
+	look.decodes = s == needMore || s == done && (left == 0 || forgiving && left <= maxSurplus)
+	if s == done && api(data) == keyProduce && !t.hasElements() {
+		look.decodes, look.empty = false, left == 0 // nobody stores nothing, and small integers behind a length often read so
 	}
-	return false
+	look.names = t.names()
+	return look
+}
+
+// names tells whether there is text on the tape, all of it printable, or a record batch.
+func (t *trial) names() bool {
+	some := false
+	for i := range t.decoder.tape {
+		n := &t.decoder.tape[i]
+		if n.Kind != ValueNode || n.Null || n.Length == uint32(n.Prefix) {
+			continue
+		}
+		value := t.decoder.data[n.Offset+uint32(n.Prefix) : n.Offset+n.Length]
+		switch n.Op.Code {
+		case schema.OpString:
+			if !plainText(value) || !utf8.Valid(value) {
+				return false
+			}
+			some = true
+		case schema.OpRecords:
+			some = some || len(value) > batchHeaderLen && value[magicOffset] <= 2 && batchSize(value, len(value)) > 0
+		}
+	}
+	return some
+}
+
+// hasElements tells whether an array on the tape has elements.
+func (t *trial) hasElements() bool {
+	return slices.ContainsFunc(t.decoder.tape, func(n Node) bool { return n.Kind == ArrayNode && n.Count > 0 })
 }
 
 // answers tells whether the bytes of a response that are there decode along a plan, to its end if all are; or along another one where there
@@ -43,9 +87,11 @@ func (t *trial) run(plan *schema.Plan, data []byte, total int) status {
 	d.reset(data, nil, total)
 	d.complete = len(data) == total
 	d.leaf(SizeNode, nil, 4)
+	t.body = 0
 	if s := d.structureOf(plan.Header); s != done {
 		return s
 	}
+	t.body = d.pos
 	return d.structureOf(plan)
 }
 

@@ -336,6 +336,7 @@ func (a *Assembler) end(c *conn, cause EndCause) {
 		a.tellRepeats(c, fewRepeats)
 	}
 	c.ended = true
+	c.Accepted = c.halves[FromB].pinned
 	a.handler.End(&c.Connection, cause, at)
 	x, y := endpointOf(c.Ends[0]), endpointOf(c.Ends[1])
 	if c.v6 {

@@ -226,6 +226,7 @@ func wake[K pairKey](a *Assembler, t *table[K], k K) *conn {
 // endEmbryo tells the Handler of a connection that said nothing.
 func (a *Assembler) endEmbryo(c *conn, cause EndCause) {
 	c.ended = true
+	c.Accepted = c.halves[FromB].pinned
 	a.handler.End(&c.Connection, cause, a.now)
 }
 

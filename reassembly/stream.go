@@ -23,6 +23,9 @@ type Connection struct {
 	Seen [2]bool // whether any packet of a direction was captured, by Direction
 	Held [2]bool // whether bytes of a direction were captured and wait for others in front of them
 
+	// Accepted is known at the End: that Ends[1] took the connection. It has sent something other than an RST, or Ends[0] has acknowledged it.
+	Accepted bool
+
 	// Consumer is for the Handler that dissects the streams to keep its own state in; the assembler never touches it.
 	Consumer any
 
