@@ -151,6 +151,14 @@ func (g *Given) response(m *Message, plan *schema.Plan) {
 	g.conn.dissector.learnTopics(m) // so that those behind it know the names
 }
 
+// Whole returns the message of one whole frame of a plan that has a header. The API may be a draft without a key.
+func (g *Given) Whole(frame []byte, plan *schema.Plan) *Message {
+	m := g.begin(frame, len(frame))
+	m.Kind = plan.Message.Kind
+	g.setAPI(m, plan)
+	return m
+}
+
 // setAPI makes a message one of the plan's API, whose header's client id is not known.
 func (g *Given) setAPI(m *Message, plan *schema.Plan) {
 	m.API = g.catalog().API(plan.Message.APIKey)

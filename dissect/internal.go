@@ -68,7 +68,7 @@ func (m *Message) DecodeKey(topic string, b *Batch, r *Record) *Nested {
 	switch {
 	case b.Control():
 		return m.tools.nester.versioned(v, m.catalog, "ControlRecordTypeSchema", 0, len(r.Key))
-	case len(r.Key) < 2 || !schema.IsInternalTopic(topic):
+	case len(r.Key) < 2 || !m.catalog.IsInternalTopic(topic):
 		return nil
 	}
 	plan := m.catalog.RecordPlan(topic, schema.CoordinatorKey, keyType(r.Key), 0)
@@ -83,7 +83,7 @@ func (m *Message) DecodeValue(topic string, b *Batch, r *Record) *Nested {
 	switch {
 	case b.Control():
 		return m.controlValue(v, r)
-	case r.Value == nil || !schema.IsInternalTopic(topic):
+	case r.Value == nil || !m.catalog.IsInternalTopic(topic):
 		return nil
 	case r.Key == nil || topic == metadataTopic:
 		return m.metadataValue(topic, v, r.Value)

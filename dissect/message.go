@@ -106,6 +106,9 @@ func (m *Message) Correlated() bool {
 	return m.Header.Known && !m.Header.Token && m.wrapping == inFrame || m.Kind == schema.Response && !m.Header.Token && m.wrapping == inFrame && (m.cut == nil || m.cut.offset >= 8)
 }
 
+// Catalog is what the message is decoded by.
+func (m *Message) Catalog() *schema.Catalog { return m.catalog }
+
 // Cut tells whether bytes of the frame are missing from the capture.
 func (m *Message) Cut() bool { return m.cut != nil }
 

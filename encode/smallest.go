@@ -27,6 +27,9 @@ func Smallest(plan *schema.Plan) []byte {
 	return e.out
 }
 
+// LeadSize is how many bytes stand in front of a structure that is neither request nor response.
+func LeadSize(plan *schema.Plan) int { return len(appendLead(nil, plan)) }
+
 // smallest writes the smallest value of an Op.
 func (e *encoder) smallest(at int32) {
 	op := &e.ops[at]

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -26,6 +27,20 @@ type cell struct {
 	value  byte
 	masked bool // it must not be shown
 	style  *style
+}
+
+// AppendDump appends the bytes of a message, 16 a row.
+func AppendDump(b []byte, m *dissect.Message, o Options) []byte {
+	t := NewTree(nil, o)
+	t.begin(m)
+	return t.hex.message(b, m, t.veil())
+}
+
+// Legend names the categories of bytes in their colours.
+func Legend(o Options) string {
+	p := newPalette(o.Color)
+	return strings.Join([]string{p.frame.paint("frame"), p.header.paint("header"), p.body.paint("body"), p.batch.paint("record batch"),
+		p.record.paint("record"), p.tags.paint("tagged fields")}, "  ")
 }
 
 // message appends the bytes of a message. What the veil hides is masked.

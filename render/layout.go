@@ -14,6 +14,23 @@ type walker struct {
 	leaf func(path []byte, offset, size int, n *dissect.Node)
 }
 
+// A Leaf is a place in a message that holds one value, or the length of one.
+type Leaf struct {
+	Path   string `json:"path"`
+	Offset int    `json:"offset"`
+	Size   int    `json:"size"`
+}
+
+// Leaves returns the leaves of a message in the order of the bytes.
+func Leaves(m *dissect.Message) []Leaf {
+	var leaves []Leaf
+	w := walker{m: m, tape: m.Tape(), leaf: func(path []byte, offset, size int, _ *dissect.Node) {
+		leaves = append(leaves, Leaf{string(path), offset, size})
+	}}
+	w.all()
+	return leaves
+}
+
 // appendLayout appends the leaves with their paths, offsets and sizes.
 func (j *JSON) appendLayout(b []byte, m *dissect.Message) []byte {
 	b = append(b, `,"layout":[`...)
@@ -31,11 +48,15 @@ func (j *JSON) appendLayout(b []byte, m *dissect.Message) []byte {
 		b = strconv.AppendInt(b, int64(size), 10)
 		b = append(b, '}')
 	}}
+	w.all()
+	j.path = w.path[:0]
+	return append(b, ']')
+}
+
+func (w *walker) all() {
 	for i := 0; i < len(w.tape); i = int(w.tape[i].Next) {
 		w.top(i)
 	}
-	j.path = w.path[:0]
-	return append(b, ']')
 }
 
 // top walks the frame's size, header, body, or what is behind them.

@@ -89,6 +89,20 @@ func (t *Tree) Exchange(*dissect.Exchange) {}
 
 // Message implements dissect.Output. An empty line ends each message, whatever comes before or behind it.
 func (t *Tree) Message(m *dissect.Message) {
+	t.begin(m)
+	b := t.messageLine(t.openingLine(t.buf))
+	b = t.authLine(b)
+	b = t.sessionLine(b)
+	b = t.root(b)
+	if t.options.Hex {
+		b = t.hex.message(b, m, t.veil())
+	}
+	t.buf = append(b, '\n')
+	t.written()
+}
+
+// begin makes a message the one that is being printed.
+func (t *Tree) begin(m *dissect.Message) {
 	t.m, t.prefix, t.unpacked, t.topic = m, t.prefix[:0], t.unpacked[:0], 0
 	t.scope = scope{v: &m.View, tape: m.Tape(), inside: &t.opened, findings: t.findings}
 	t.withheld = m.Secret() && !t.options.ShowSecrets
@@ -98,9 +112,10 @@ func (t *Tree) Message(m *dissect.Message) {
 	}
 	t.opened.collect(m)
 	t.findings.place(m.Findings, t.tape, t.withheld)
-	b := t.messageLine(t.openingLine(t.buf))
-	b = t.authLine(b)
-	b = t.sessionLine(b)
+}
+
+// root appends the tree of the message.
+func (t *Tree) root(b []byte) []byte {
 	b = t.noteLines(b, onTop, "")
 	b = t.rootLine(b)
 	if t.options.Full {
@@ -108,12 +123,14 @@ func (t *Tree) Message(m *dissect.Message) {
 	} else {
 		b = t.compact(b)
 	}
-	b = t.noteLines(b, uint32(len(t.tape)), "")
-	if t.options.Hex {
-		b = t.hex.message(b, m, t.veil())
-	}
-	t.buf = append(b, '\n')
-	t.written()
+	return t.noteLines(b, uint32(len(t.tape)), "")
+}
+
+// AppendTree appends the tree of a message alone, without the lines above it.
+func AppendTree(b []byte, m *dissect.Message, o Options) []byte {
+	t := NewTree(nil, o)
+	t.begin(m)
+	return t.root(b)
 }
 
 // Report implements dissect.Output.

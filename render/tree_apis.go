@@ -83,7 +83,7 @@ func (t *Tree) appendAPIs(b []byte, at uint32) []byte {
 
 func (t *Tree) apiRange(b []byte, at uint32) []byte {
 	key, low, high := t.v.Int(&t.tape[at+1]), t.v.Int(&t.tape[at+2]), t.v.Int(&t.tape[at+3])
-	if api := schema.Embedded().API(int16(key)); api != nil {
+	if api := t.m.Catalog().API(int16(key)); api != nil {
 		b = append(b, api.Name...)
 	} else {
 		b = strconv.AppendInt(append(b, "key "...), key, 10)

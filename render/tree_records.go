@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -191,10 +190,10 @@ func (t *Tree) internalTopic(field uint32) string {
 		}
 		switch n.Op.Role {
 		case schema.TopicName:
-			return internal(t.v.Bytes(n))
+			return t.internal(t.v.Bytes(n))
 		case schema.TopicID:
 			if topic := t.topicWith(t.v.Bytes(n)); topic != nil {
-				return internal(topic.Name)
+				return t.internal(topic.Name)
 			}
 			return ""
 		}
@@ -203,8 +202,8 @@ func (t *Tree) internalTopic(field uint32) string {
 }
 
 // internal returns the name of a topic if it is an internal one.
-func internal(name []byte) string {
-	if !bytes.HasPrefix(name, []byte("__")) || !schema.IsInternalTopic(string(name)) {
+func (t *Tree) internal(name []byte) string {
+	if !t.m.Catalog().IsInternalTopic(string(name)) {
 		return ""
 	}
 	return string(name)

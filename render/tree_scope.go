@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
-	"github.com/kdissect/kdissect/schema"
 )
 
 // A scope is what of a message is being printed: the nodes of its frame, or those of a structure inside one of its values or records.
@@ -31,7 +30,7 @@ func (t *Tree) enterNested(n *dissect.Nested, base uint32) (outer scope) {
 // chooseNestedLayout chooses the layout of a structure of a nested scope.
 func (t *Tree) chooseNestedLayout(at int) {
 	op := t.tape[at].Op
-	plan := schema.Embedded().PlanByName(op.Message().Name, op.Version())
+	plan := t.m.Catalog().PlanByName(op.Message().Name, op.Version())
 	if plan != nil && &plan.Ops[0] != op { // of the same name, out of another catalog
 		plan = nil
 	}

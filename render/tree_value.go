@@ -101,7 +101,7 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 		}
 	case apiKey:
 		b = strconv.AppendInt(b, v, 10)
-		if api := schema.Embedded().API(int16(v)); api != nil {
+		if api := t.m.Catalog().API(int16(v)); api != nil {
 			b = append(append(append(b, " ("...), api.Name...), ')')
 		}
 		return b

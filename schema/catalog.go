@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +19,9 @@ var embedded embed.FS
 // index says; the message itself is read when it is first asked for. A Catalog may be used by several goroutines.
 type Catalog struct {
 	files  fs.FS
-	apis   []*API // by API key, nil where there is none
+	apis   []*API            // by API key, nil where there is none
+	drafts []*API            // those whose key is still to be assigned
+	topics map[string]string // topics whose records are described here, and the module that describes them
 	byName map[string]*entry
 	names  []string // in the order of the index
 	record map[recordID]*entry
@@ -44,9 +48,9 @@ var internalTopics = map[string]string{
 
 // An API is what requests and responses with one API key have in common.
 type API struct {
-	Key  int16
+	Key  int16  // -1 of a draft that has none yet
 	Name string // Fetch
-	// Versions, Flexible and Unstable describe the request.
+	// Versions, Flexible and Unstable describe the request; the response where there is none.
 	Versions Versions
 	Flexible Versions // versions with compact lengths, tagged fields and a flexible header
 	Unstable bool     // the newest version is not released yet
@@ -56,12 +60,15 @@ type API struct {
 
 // entry is a line of the index and what it stands for once that is read.
 type entry struct {
-	path               string
+	path               string // in the catalog, or of the file that it was loaded from
+	module             string // of Kafka's sources
+	loaded             bool   // it is not of the catalog's own files
 	name               string
 	kind               Kind
 	apiKey             int16
 	versions, flexible Versions
 	unstable           bool
+	releases           string // as the index has them
 
 	message *Message // read under Catalog.loading
 	plans   []atomic.Pointer[Plan]
@@ -85,7 +92,7 @@ func newCatalog(files fs.FS) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{files: files, byName: make(map[string]*entry, 320), record: map[recordID]*entry{}}
+	c := &Catalog{files: files, topics: maps.Clone(internalTopics), byName: make(map[string]*entry, 320), record: map[recordID]*entry{}}
 	for line := range strings.Lines(string(index)) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -100,20 +107,51 @@ func newCatalog(files fs.FS) (*Catalog, error) {
 }
 
 // IndexHeader is the first line of a catalog's index.
-const IndexHeader = "# file\tkind\tkey\tversions\tflexible\tunstable\n"
+const IndexHeader = "# file\tkind\tkey\tversions\tflexible\tunstable\treleases\n"
 
 // IndexLine is the line of a catalog's index for a message in the file at path.
 func IndexLine(path string, m *Message) string {
-	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%t\n", path, m.Kind, m.APIKey, m.ValidVersions, m.Flexible, m.LatestUnstable)
+	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%t\t%s\n", path, m.Kind, m.APIKey, m.ValidVersions, m.Flexible, m.LatestUnstable, formatReleases(m.Releases))
+}
+
+// formatReleases writes releases and their versions as 3.9.1:0-2~,4.4.0:1-3, where ~ is that the newest is not released yet.
+func formatReleases(releases []Release) string {
+	words := make([]string, 0, len(releases))
+	for _, r := range releases {
+		word := r.Kafka + ":" + r.Versions.String()
+		if r.Unstable {
+			word += "~"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ",")
+}
+
+func parseReleases(text string) ([]Release, error) {
+	var releases []Release
+	for word := range strings.SplitSeq(text, ",") {
+		kafka, versions, _ := strings.Cut(word, ":")
+		if kafka == "" {
+			continue
+		}
+		versions, unstable := strings.CutSuffix(versions, "~")
+		v, err := ParseVersions(versions)
+		if err != nil {
+			return nil, err
+		}
+		releases = append(releases, Release{kafka, v, unstable})
+	}
+	return releases, nil
 }
 
 func parseEntry(line string) (*entry, error) {
 	bad := func() (*entry, error) { return nil, fmt.Errorf("bad line in the catalog's index: %q", line) }
 	columns := strings.Split(line, "\t")
-	if len(columns) != 6 {
+	if len(columns) != 7 {
 		return bad()
 	}
-	e := &entry{path: columns[0], unstable: columns[5] == "true"}
+	e := &entry{path: columns[0], unstable: columns[5] == "true", releases: columns[6]}
+	e.module, _, _ = strings.Cut(e.path, "/")
 	e.name = strings.TrimSuffix(e.path[strings.LastIndexByte(e.path, '/')+1:], ".json")
 	key, err := strconv.ParseInt(columns[2], 10, 16)
 	if err != nil {
@@ -136,28 +174,43 @@ func parseEntry(line string) (*entry, error) {
 }
 
 func (c *Catalog) add(e *entry) {
-	c.byName[e.name] = e
-	c.names = append(c.names, e.name)
-	if e.kind >= MetadataRecord {
-		module, _, _ := strings.Cut(e.path, "/")
-		c.record[recordID{module, e.kind, e.apiKey}] = e
+	if c.byName[e.name] == nil {
+		c.names = append(c.names, e.name)
 	}
-	if e.kind > Response || e.apiKey < 0 {
+	c.byName[e.name] = e
+	if e.kind >= MetadataRecord {
+		c.record[recordID{e.module, e.kind, e.apiKey}] = e
+	}
+	if e.kind > Response {
 		return
+	}
+	api := c.apiOf(e)
+	api.messages[e.kind] = e
+	if e.kind == Request || api.messages[Request] == nil {
+		api.Name = strings.TrimSuffix(strings.TrimSuffix(e.name, "Request"), "Response")
+		api.Versions, api.Flexible, api.Unstable = e.versions, e.flexible, e.unstable
+	}
+}
+
+// apiOf returns the API that a request or response belongs to. Drafts belong together by name.
+func (c *Catalog) apiOf(e *entry) *API {
+	if e.apiKey < 0 {
+		name := strings.TrimSuffix(strings.TrimSuffix(e.name, "Request"), "Response")
+		for _, api := range c.drafts {
+			if api.Name == name {
+				return api
+			}
+		}
+		c.drafts = append(c.drafts, &API{Key: -1})
+		return c.drafts[len(c.drafts)-1]
 	}
 	for int(e.apiKey) >= len(c.apis) {
 		c.apis = append(c.apis, nil)
 	}
-	api := c.apis[e.apiKey]
-	if api == nil {
-		api = &API{Key: e.apiKey}
-		c.apis[e.apiKey] = api
+	if c.apis[e.apiKey] == nil {
+		c.apis[e.apiKey] = &API{Key: e.apiKey}
 	}
-	api.messages[e.kind] = e
-	if e.kind == Request {
-		api.Name = strings.TrimSuffix(e.name, "Request")
-		api.Versions, api.Flexible, api.Unstable = e.versions, e.flexible, e.unstable
-	}
+	return c.apis[e.apiKey]
 }
 
 // API returns the API with the given key, or nil.
@@ -170,12 +223,26 @@ func (c *Catalog) API(key int16) *API {
 
 // APIByName returns the API with a name, in whatever case, or nil.
 func (c *Catalog) APIByName(name string) *API {
-	for api := range c.APIs {
+	for api := range c.AllAPIs {
 		if strings.EqualFold(api.Name, name) {
 			return api
 		}
 	}
 	return nil
+}
+
+// AllAPIs calls yield for each API in the order of the keys, and then for drafts without one.
+func (c *Catalog) AllAPIs(yield func(*API) bool) {
+	for api := range c.APIs {
+		if !yield(api) {
+			return
+		}
+	}
+	for _, api := range c.drafts {
+		if !yield(api) {
+			return
+		}
+	}
 }
 
 // APIs calls yield for each API in the order of the keys.
@@ -187,16 +254,46 @@ func (c *Catalog) APIs(yield func(*API) bool) {
 	}
 }
 
+// Releases returns the Kafka releases that the catalog was made of, oldest first.
+func (c *Catalog) Releases() []string {
+	var names []string
+	for _, name := range c.names {
+		releases, _ := parseReleases(c.byName[name].releases)
+		for _, r := range releases {
+			if !slices.Contains(names, r.Kafka) {
+				names = append(names, r.Kafka)
+			}
+		}
+	}
+	return names
+}
+
 // Names returns the names of all messages, in the order of the index. The slice must not be changed.
 func (c *Catalog) Names() []string { return c.names }
 
 // Plan returns the plan of a request or response, or nil where the catalog does not know the key or the version.
 func (c *Catalog) Plan(key, version int16, kind Kind) *Plan {
 	api := c.API(key)
-	if api == nil || kind > Response || api.messages[kind] == nil {
+	if api == nil {
+		return nil
+	}
+	return c.PlanOf(api, version, kind)
+}
+
+// PlanOf is Plan for an API that may have no key yet.
+func (c *Catalog) PlanOf(api *API, version int16, kind Kind) *Plan {
+	if kind > Response || api.messages[kind] == nil {
 		return nil
 	}
 	return c.plan(api.messages[kind], version)
+}
+
+// MessageOf returns the request or response of an API, nil where it has none.
+func (c *Catalog) MessageOf(api *API, kind Kind) *Message {
+	if kind > Response || api.messages[kind] == nil {
+		return nil
+	}
+	return c.mustRead(api.messages[kind])
 }
 
 // PlanByName returns the plan of any message, or nil where the catalog does not know the name or the version.
@@ -210,7 +307,7 @@ func (c *Catalog) PlanByName(name string, version int16) *Plan {
 
 // RecordPlan returns the plan of a record's key or value of an internal topic, by its record type; nil where the catalog knows none.
 func (c *Catalog) RecordPlan(topic string, kind Kind, recordType, version int16) *Plan {
-	e := c.record[recordID{internalTopics[topic], kind, recordType}]
+	e := c.record[recordID{c.topics[topic], kind, recordType}]
 	if e == nil {
 		return nil
 	}
@@ -234,8 +331,8 @@ func (c *Catalog) Versions(name string) (v Versions, known bool) {
 	return e.versions, true
 }
 
-// IsInternalTopic tells whether Kafka writes the records of a topic for itself, in layouts that the catalog knows.
-func IsInternalTopic(topic string) bool { return internalTopics[topic] != "" }
+// IsInternalTopic tells whether a topic has records that Kafka writes for itself, in layouts that the catalog knows.
+func (c *Catalog) IsInternalTopic(topic string) bool { return c.topics[topic] != "" }
 
 func (c *Catalog) plan(e *entry, version int16) *Plan {
 	if !e.versions.Contains(version) {
@@ -244,10 +341,7 @@ func (c *Catalog) plan(e *entry, version int16) *Plan {
 	if p := e.plans[version].Load(); p != nil {
 		return p
 	}
-	m, err := c.read(e)
-	if err != nil {
-		panic(err) // a catalog's files are checked before it is used
-	}
+	m := c.mustRead(e)
 	p := compile(m, version)
 	if header := m.headerVersion(version); header >= 0 {
 		p.Header = c.HeaderPlan(e.kind, header)
@@ -281,6 +375,15 @@ func (c *Catalog) Message(name string) (*Message, error) {
 	return c.read(e)
 }
 
+// mustRead reads a message. A catalog's files are checked before it is used, so there is no error.
+func (c *Catalog) mustRead(e *entry) *Message {
+	m, err := c.read(e)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
 func (c *Catalog) read(e *entry) (*Message, error) {
 	c.loading.Lock()
 	defer c.loading.Unlock()
@@ -291,8 +394,13 @@ func (c *Catalog) read(e *entry) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.message, err = Parse(e.path, text); err != nil {
+	m, err := Parse(e.path, text)
+	if err != nil {
 		return nil, err
 	}
-	return e.message, nil
+	if m.Releases, err = parseReleases(e.releases); err != nil {
+		return nil, err
+	}
+	e.message = m
+	return m, nil
 }

@@ -35,8 +35,16 @@ type Message struct {
 	HeaderVersions []HeaderRule
 	Fields         []*Field
 	CommonStructs  []*Struct
+	Releases       []Release // oldest first; nil where nothing is known of them
 
 	hasConfigs bool
+}
+
+// A Release says which versions of a message a Kafka release has.
+type Release struct {
+	Kafka    string // 4.4.0
+	Versions Versions
+	Unstable bool // the newest of them is not released yet
 }
 
 // A HeaderRule says which header version goes with some versions of a message.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func (e *ParseError) Error() string {
 // /* */ comments, numbers and booleans that may be strings, an API key that is still TBD, a field that has
 // only taggedVersions. The file name is for errors, which are *ParseError.
 func Parse(file string, text []byte) (*Message, error) {
-	clean := stripComments(text)
+	clean := bareTBD.ReplaceAll(stripComments(text), []byte(`$1"TBD"`))
 	var raw rawMessage
 	decoder := json.NewDecoder(bytes.NewReader(clean))
 	if err := decoder.Decode(&raw); err != nil {
@@ -45,7 +46,10 @@ func Parse(file string, text []byte) (*Message, error) {
 	return m, nil
 }
 
-// stripComments puts spaces where comments are, so that lines and offsets stay, and quotes a bare TBD.
+// bareTBD is the API key of a draft as it is written, without quotes.
+var bareTBD = regexp.MustCompile(`("apiKey"\s*:\s*)TBD\b`)
+
+// stripComments puts spaces where comments are, so that lines and offsets stay.
 func stripComments(text []byte) []byte {
 	out := bytes.Clone(text)
 	for i := 0; i < len(out); {
@@ -60,7 +64,7 @@ func stripComments(text []byte) []byte {
 			i++
 		}
 	}
-	return bytes.Replace(out, []byte(": TBD"), []byte(`:"TBD"`), 1)
+	return out
 }
 
 func indexOr(text []byte, sep string, otherwise int) int {

@@ -120,9 +120,9 @@ func (f *decodeFlags) settle(cmd *cobra.Command) error {
 	case !named:
 		return nil
 	}
-	api, err := findAPI(f.api)
+	api, err := schema.Embedded().FindAPI(f.api)
 	if err != nil {
-		return err
+		return fmt.Errorf("--api: %w", err)
 	}
 	kind := schema.Response
 	if f.request {
@@ -132,20 +132,6 @@ func (f *decodeFlags) settle(cmd *cobra.Command) error {
 		return fmt.Errorf("--version: %s has no version %d; it has %s", api.Name, f.version, api.Versions)
 	}
 	return nil
-}
-
-// findAPI finds an API by its name or key.
-func findAPI(name string) (*schema.API, error) {
-	if key, err := strconv.ParseInt(name, 10, 16); err == nil {
-		if api := schema.Embedded().API(int16(key)); api != nil {
-			return api, nil
-		}
-		return nil, fmt.Errorf("--api: there is no API with key %d", key)
-	}
-	if api := schema.Embedded().APIByName(name); api != nil {
-		return api, nil
-	}
-	return nil, fmt.Errorf("--api: there is no API %q", name)
 }
 
 // messages decodes what was given and hands it to the format.

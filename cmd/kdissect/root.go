@@ -34,6 +34,6 @@ func newRoot() *cobra.Command {
 		}
 		return err
 	})
-	root.AddCommand(newRead(), newDecode(), newEncode())
+	root.AddCommand(newRead(), newDecode(), newEncode(), newExplain())
 	return root
 }

@@ -29,9 +29,22 @@ func mergeReleases(older, newer release) (release, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		merged[match] = m
+		merged[match] = withReleases(m, old.Releases)
 	}
 	return merged, nil
+}
+
+// withReleases puts older releases in front of those of a message.
+func withReleases(m *schema.Message, older []schema.Release) *schema.Message {
+	all := *m
+	all.Releases = nil
+	for _, r := range older {
+		if !slices.ContainsFunc(m.Releases, func(other schema.Release) bool { return other.Kafka == r.Kafka }) {
+			all.Releases = append(all.Releases, r)
+		}
+	}
+	all.Releases = append(all.Releases, m.Releases...)
+	return &all
 }
 
 // findMatch finds the newer form of a message: requests and responses by their API key, since names
@@ -66,13 +79,22 @@ func hasOldKey(older release, value string) bool {
 func addOldCoordinatorKey(merged, older release, name string, key *schema.Message) {
 	recordType := key.ValidVersions.High
 	module, _, _ := strings.Cut(name, "/")
+	releases := slices.Clone(key.Releases)
+	for i := range releases {
+		releases[i].Versions = schema.Versions{}
+	}
+	known := false
 	for other, m := range merged {
-		if m.Kind == schema.CoordinatorKey && m.APIKey == recordType && strings.HasPrefix(other, module+"/") {
-			return
+		if m.Kind == schema.CoordinatorKey && key.ValidVersions.Contains(m.APIKey) && strings.HasPrefix(other, module+"/") {
+			merged[other] = withReleases(m, releases)
+			known = known || m.APIKey == recordType
 		}
 	}
+	if known {
+		return
+	}
 	k := *key
-	k.Kind, k.APIKey, k.ValidVersions = schema.CoordinatorKey, recordType, schema.Versions{}
+	k.Kind, k.APIKey, k.ValidVersions, k.Releases = schema.CoordinatorKey, recordType, schema.Versions{}, releases
 	k.Fields = nil
 	for _, f := range key.Fields {
 		field := *f

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"archive/zip"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
+	"regexp"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -16,87 +12,38 @@ import (
 // A release is the messages of one Kafka release, by module and name ("clients/FetchRequest").
 type release map[string]*schema.Message
 
-// maxSchemaSize bounds what is read of one schema file. The largest of Kafka's has 40 KB.
-const maxSchemaSize = 4 << 20
-
-// readRelease reads a directory of modules, a directory of JARs, or a JAR.
+// readRelease reads a directory of modules, a directory of JARs, or a JAR. Its name says which release it is, unless it is a catalog, whose index knows it.
 func readRelease(source string) (release, error) {
-	r := release{}
-	if strings.HasSuffix(source, ".jar") {
-		return r, r.addJar(source)
-	}
-	jars, err := filepath.Glob(filepath.Join(source, "*.jar"))
+	found, err := schema.ReadSources(source)
 	if err != nil {
 		return nil, err
 	}
-	for _, jar := range jars {
-		if err := r.addJar(jar); err != nil {
-			return nil, err
-		}
+	index, err := fs.ReadFile(os.DirFS(source), "index.tsv")
+	if err == nil {
+		return releaseOf(found), schema.ReadReleases(index, found)
 	}
-	if err := r.addFiles(os.DirFS(source), ""); err != nil {
-		return nil, err
+	kafka := releaseName(source)
+	for _, f := range found {
+		f.Message.Releases = []schema.Release{{Kafka: kafka, Versions: f.Message.ValidVersions, Unstable: f.Message.LatestUnstable}}
 	}
-	if len(r) == 0 {
-		return nil, fmt.Errorf("%s: no schema files", source)
-	}
-	return r, nil
+	return releaseOf(found), nil
 }
 
-// addFiles adds every schema below a file system; the folder a file stands in is its module unless one is given.
-func (r release) addFiles(files fs.FS, module string) error {
-	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".json") {
-			return err
-		}
-		f, err := files.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, maxSchemaSize))
-		if err != nil {
-			return err
-		}
-		in := module
-		if in == "" {
-			in = path.Base(path.Dir(name))
-		}
-		return r.add(in, name, text)
-	})
+func releaseOf(found []schema.Found) release {
+	r := make(release, len(found))
+	for _, f := range found {
+		r[f.Module+"/"+f.Message.Name] = f.Message
+	}
+	return r
 }
 
-// addJar adds the schemas that Kafka's JARs carry under common/message. The file's name says the module:
-// kafka-group-coordinator-4.4.0.jar.
-func (r release) addJar(file string) error {
-	jar, err := zip.OpenReader(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	defer jar.Close()
-	messages, err := fs.Sub(jar, "common/message")
-	if err != nil {
-		return err
-	}
-	if _, err := fs.Stat(messages, "."); err != nil {
-		return nil // a JAR without schemas
-	}
-	return r.addFiles(messages, moduleOfJar(filepath.Base(file)))
-}
+var releaseNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
 
-func moduleOfJar(name string) string {
-	name = strings.TrimPrefix(strings.TrimSuffix(name, ".jar"), "kafka-")
-	if i := strings.IndexFunc(name, func(c rune) bool { return '0' <= c && c <= '9' }); i > 0 {
-		name = name[:i-1]
+// releaseName is the number of the release that a directory or JAR is named after, else its whole name.
+func releaseName(source string) string {
+	name := filepath.Base(filepath.Clean(source))
+	if number := releaseNumber.FindString(name); number != "" {
+		return number
 	}
 	return name
-}
-
-func (r release) add(module, file string, text []byte) error {
-	m, err := schema.Parse(file, text)
-	if err != nil {
-		return err
-	}
-	r[module+"/"+m.Name] = m
-	return nil
 }
