@@ -27,6 +27,7 @@ func List(catalog *schema.Catalog) string {
 		fmt.Fprintf(table, "\t%s\n", listenersOf(request))
 	}
 	table.Flush() // a strings.Builder takes everything
+	b.WriteString("\n~ the newest version is not released yet; - the release does not have the API\n")
 	return b.String()
 }
 

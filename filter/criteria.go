@@ -185,54 +185,14 @@ func (t Time) compare(nanos int64) int64 {
 	return nanos - t.nanos
 }
 
-// ParseAPI finds an API by its name, in any case, or by its key.
+// ParseAPI finds an API by its name, in any case, or by its key. A key need not be known.
 func ParseAPI(catalog *schema.Catalog, s string) (int16, error) {
 	if key, err := strconv.ParseInt(s, 10, 16); err == nil {
 		return int16(key), nil
 	}
-	var names []string
-	for api := range catalog.APIs {
-		if strings.EqualFold(api.Name, s) {
-			return api.Key, nil
-		}
-		names = append(names, api.Name)
+	api, err := catalog.FindAPI(s)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("unknown API %q%s", s, didYouMean(s, names))
-}
-
-// didYouMean proposes the names that are nearest to one that is unknown, if any is near.
-func didYouMean(s string, names []string) string {
-	best, least := "", len(s)/2+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(s), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %s?", best)
-}
-
-// distance is how many letters have to be changed, added or removed, or neighbours swapped, to make b of a.
-func distance(a, b string) int {
-	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, row, next = row, next, before
-	}
-	return row[len(b)]
+	return api.Key, nil
 }

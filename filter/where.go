@@ -144,7 +144,7 @@ func (w *Where) checkFields(catalog *schema.Catalog) error {
 			for n := range known {
 				names = append(names, n)
 			}
-			return fmt.Errorf("no message has a field %q%s", name, didYouMean(name, names))
+			return fmt.Errorf("no message has a field %q%s", name, schema.DidYouMean(name, names))
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func explain(text string, err error) error {
 	}
 	message := at.Message
 	if strings.HasPrefix(message, "unknown name ") {
-		message += didYouMean(strings.TrimPrefix(message, "unknown name "), envNames)
+		message += schema.DidYouMean(strings.TrimPrefix(message, "unknown name "), envNames)
 	}
 	return fmt.Errorf("--where: %s\n  %s\n  %s^", message, strings.ReplaceAll(text, "\n", " "), strings.Repeat(" ", max(0, at.Column)))
 }

@@ -62,7 +62,6 @@ type API struct {
 type entry struct {
 	path               string // in the catalog, or of the file that it was loaded from
 	module             string // of Kafka's sources
-	loaded             bool   // it is not of the catalog's own files
 	name               string
 	kind               Kind
 	apiKey             int16

@@ -40,7 +40,7 @@ func FindError(s string) (*Error, error) {
 		if e := ErrorByCode(int16(code)); e != nil {
 			return e, nil
 		}
-		return nil, fmt.Errorf("Kafka has no error %d", code)
+		return nil, fmt.Errorf("there is no error %d in Kafka", code)
 	}
 	var names []string
 	for _, e := range errorsByCode() {
@@ -49,7 +49,7 @@ func FindError(s string) (*Error, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return nil, fmt.Errorf("Kafka has no error %q%s", s, DidYouMean(s, names))
+	return nil, fmt.Errorf("there is no error %q in Kafka%s", s, DidYouMean(s, names))
 }
 
 // DidYouMean proposes the name that is nearest to one that is unknown, as the end of a sentence; "" where none is near.
