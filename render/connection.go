@@ -58,7 +58,11 @@ func (t *Tree) endingLine(b []byte, c *dissect.Connection, e *dissect.Ending) []
 		b = appendAuthWords(append(b, ' '), a)
 		b = append(b, ',')
 	}
-	b = appendCount(append(b, ' '), e.Requests, "request", "requests")
+	if e.Requests > 0 || e.Responses == 0 {
+		b = appendCount(append(b, ' '), e.Requests, "request", "requests")
+	} else {
+		b = appendCount(append(b, ' '), e.Responses, "response", "responses")
+	}
 	if e.Unanswered > 0 {
 		b = fmt.Appendf(b, ", %d unanswered", e.Unanswered)
 	}
