@@ -19,6 +19,7 @@ import (
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/render"
+	"github.com/kdissect/kdissect/state"
 )
 
 // readFlags are the flags of read.
@@ -28,7 +29,8 @@ type readFlags struct {
 	color   choice
 	follow  bool
 	account bool
-	silent  bool // the account is all that is asked for
+	state   bool
+	silent  bool // account or state are all that is asked for
 	onePass bool
 	memory  size
 	options render.Options
@@ -50,7 +52,7 @@ func newRead() *cobra.Command {
 		Example: rootExamples,
 		Args:    someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.silent = f.account && !cmd.Flags().Changed("output")
+			f.silent = (f.account || f.state) && !cmd.Flags().Changed("output")
 			return f.read(args)
 		},
 	}
@@ -66,6 +68,7 @@ func newRead() *cobra.Command {
 	flags.BoolVar(&f.options.Packets, "packets", false, "json: the numbers of all packets of a message")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
 	flags.BoolVar(&f.account, "account", false, "where each byte went, and what is missing; behind the messages with -o")
+	flags.BoolVar(&f.state, "state", false, "brokers, partitions, groups and transactions as last seen; behind the messages with -o")
 	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
 	flags.StringVar(&f.topicIDs, "topic-ids", "", "`file` with names of topics that the capture may lack: a line each, id and name")
 	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
@@ -132,14 +135,18 @@ func (f *readFlags) read(files []string) error {
 	if f.memory < minMemory {
 		return fmt.Errorf("--max-memory wants at least %v", &minMemory)
 	}
-	debug.SetMemoryLimit(int64(f.memory + otherMemory))
+	limit := f.memory + otherMemory
+	if f.state {
+		limit += state.Room
+	}
+	debug.SetMemoryLimit(int64(limit))
 	f.settle(files)
 	source, err := f.open(files)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	p := newPipeline(files, source, f.format(), f.accountant())
+	p := newPipeline(files, source, f.watched(), f.accountant())
 	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for garbage, and for what is not counted exactly
 	for _, topic := range topics {
 		p.dissector.NameTopic(topic.id, topic.name)
@@ -151,27 +158,42 @@ func (f *readFlags) read(files []string) error {
 	if err := p.dissectAll(); err != nil {
 		return err
 	}
-	if f.filter.nothing() {
+	if !f.silent && f.filter.nothing() {
 		return statusError{status: statusDamaged, err: errors.New("nothing matches")}
 	}
 	return nil
 }
 
-// accountant returns what keeps the account, nil where none is asked for. It goes where it does not disturb those who read the messages.
+// accountant returns what keeps the account, nil where none is asked for.
 func (f *readFlags) accountant() *accountant {
 	if !f.account {
 		return nil
 	}
-	a := &accountant{out: os.Stdout, json: f.output.value == "json", behind: f.output.value == "tree" && !f.silent}
-	if f.output.value == "summary" || f.output.value == "requestlog" {
-		a.out = os.Stderr
-	}
-	return a
+	return &accountant{out: f.aside(), json: f.output.value == "json", behind: f.output.value == "tree" && (!f.silent || f.state)}
 }
 
-// looksAhead tells whether names of topics may be looked for further on in the capture. The broker's request log has no place for them.
+// aside is where goes what is told behind the messages, such that it does not disturb those who read them.
+func (f *readFlags) aside() io.Writer {
+	if f.output.value == "summary" || f.output.value == "requestlog" {
+		return os.Stderr
+	}
+	return os.Stdout
+}
+
+// watched returns the format, which keeps what the capture tells of the cluster where that is asked for.
+func (f *readFlags) watched() render.Format {
+	if !f.state {
+		return f.format()
+	}
+	w := newWitness(f.format(), f.aside())
+	w.json, w.behind = f.output.value == "json", f.output.value == "tree" && !f.silent
+	return w
+}
+
+// looksAhead tells whether names of topics may be looked for further on in the capture. The broker's request log and the account have no place for them.
 func (f *readFlags) looksAhead(files []string) bool {
-	return !f.onePass && !f.follow && !f.silent && f.output.value != "requestlog" && !slices.ContainsFunc(files, readOnce)
+	named := f.state || !f.silent && f.output.value != "requestlog"
+	return named && !f.onePass && !f.follow && !slices.ContainsFunc(files, readOnce)
 }
 
 // otherMemory is what the program takes besides what is kept of connections: input, output, schemas, what is remembered of the capture, and
