@@ -151,7 +151,19 @@ func (j *JSON) appendErrors(b []byte, m *dissect.Message, errors []dissect.Error
 		b = append(b, `,"path":`...)
 		j.path = m.AppendPath(j.path[:0], e.Node)
 		b = appendString(b, j.path)
-		b = append(b, '}')
+		b = append(appendText(b, "message", errorText(m, e.Node)), '}')
 	}
 	return append(b, ']')
+}
+
+// errorText returns what the broker says of an error in words: the field that stands behind the code. It is nil where there is none.
+func errorText(m *dissect.Message, code int) []byte {
+	if code+1 >= len(m.Nodes) {
+		return nil
+	}
+	text := &m.Nodes[code+1]
+	if text.Op == nil || text.Op.Role != schema.ErrorMessage || text.Op.Parent != m.Nodes[code].Op.Parent || text.Null || text.Secret {
+		return nil
+	}
+	return m.Bytes(text)
 }
