@@ -13,6 +13,7 @@ import (
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
+	"github.com/kdissect/kdissect/state"
 )
 
 // secretsOf collects what nobody may see of the logins of a capture: the whole tokens, and of what is in them the passwords, the nonces, salts and
@@ -84,6 +85,7 @@ func TestNoSecretOfALoginIsPrinted(t *testing.T) {
 			"json":       func(out, _ io.Writer) Format { return NewJSON(out, Options{Records: RecordsFull, Layout: true}) },
 			"summary":    func(out, log io.Writer) Format { return NewSummary(out, log, Options{}) },
 			"requestlog": func(out, log io.Writer) Format { return NewRequestLog(out, log, Options{}) },
+			"state":      func(out, _ io.Writer) Format { return stateFormat{state.New(), out} },
 		} {
 			var out bytes.Buffer
 			readCapture(t, name, create(&out, &out))

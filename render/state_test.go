@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,6 +38,20 @@ func watched(t *testing.T, file string, change func([]byte) []byte) *state.Clust
 	}
 	a.Close()
 	return c
+}
+
+// stateFormat prints what is known of the cluster at the end, as text and as JSON.
+type stateFormat struct {
+	*state.Cluster
+	out io.Writer
+}
+
+func (stateFormat) Needs() dissect.Needs  { return state.Needs }
+func (stateFormat) Close(*dissect.Counts) {}
+
+func (f stateFormat) Flush() error {
+	_, err := f.out.Write(AppendStateJSON(AppendState(nil, f.Cluster), f.Cluster))
+	return err
 }
 
 func unchanged(b []byte) []byte { return b }

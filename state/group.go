@@ -110,7 +110,8 @@ const (
 	maxAssigned   = 10_000  // partitions of a member
 	maxOffsets    = 10_000  // partitions with committed offsets
 	groupRoom     = 8 << 20 // bytes that members and offsets may take
-	memberSize    = 300     // bytes, about, without texts
+	groupSize     = 500     // bytes, about, without texts
+	memberSize    = 300
 	assignedSize  = 80
 	keptPartition = 4
 )
@@ -131,7 +132,7 @@ func (c *Cluster) settle(g *Group) {
 		g.State = Empty
 	}
 	g.departed = false
-	c.groups.weigh(g.ID, memberSize+2*len(g.ID)+g.size+g.Timeline.size)
+	c.groups.weigh(g.ID, groupSize+2*len(g.ID)+g.size+g.Timeline.size)
 }
 
 // Groups returns the groups by id.

@@ -216,7 +216,7 @@ func TestRoom(t *testing.T) {
 			members += m.size
 		}
 		expect(t, "size of a group", g.size, members)
-		size += memberSize + 2*len(g.ID) + g.size + g.Timeline.size
+		size += groupSize + 2*len(g.ID) + g.size + g.Timeline.size
 	}
 	expect(t, "size", w.groups.size, size)
 }
