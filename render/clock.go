@@ -2,11 +2,13 @@ package render
 
 import "time"
 
-// A clock writes capture times in UTC. It keeps the text of the latest second: formatting a date anew for every message took a
-// fifth of the time of JSON output.
+// A clock writes capture times, in UTC unless it has another zone. It keeps the text of the latest second: formatting a date anew for
+// every message took a fifth of the time of JSON output.
 type clock struct {
+	zone   *time.Location // nil is UTC
 	second int64
 	text   []byte // 2006-01-02T15:04:05
+	offset []byte // of a zone other than UTC: +01:00
 }
 
 const dateLen = len("2006-01-02T")
@@ -19,7 +21,12 @@ func (c *clock) at(ns int64) int64 {
 	}
 	if second != c.second || c.text == nil {
 		c.second = second
-		c.text = time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05")
+		at := time.Unix(second, 0).UTC()
+		if c.zone != nil {
+			at = at.In(c.zone)
+			c.offset = at.AppendFormat(c.offset[:0], "-07:00")
+		}
+		c.text = at.AppendFormat(c.text[:0], "2006-01-02T15:04:05")
 	}
 	return rest
 }
@@ -28,10 +35,24 @@ func (c *clock) at(ns int64) int64 {
 func (c *clock) appendTime(b []byte, ns int64) []byte {
 	rest := c.at(ns)
 	b = append(append(b, c.text...), '.')
-	return append(appendDigits(b, rest, 9), 'Z')
+	return c.appendZone(appendDigits(b, rest, 9))
 }
 
-// appendWhen appends date and time in UTC with microseconds, or with nanoseconds where the capture has them.
+func (c *clock) appendZone(b []byte) []byte {
+	if c.zone != nil {
+		return append(b, c.offset...)
+	}
+	return append(b, 'Z')
+}
+
+// appendInstantMillis appends milliseconds since the Unix epoch as date and time: 2026-11-29T10:00:00.150Z.
+func (c *clock) appendInstantMillis(b []byte, ms int64) []byte {
+	rest := c.at(ms * 1e6)
+	b = append(append(b, c.text...), '.')
+	return c.appendZone(appendDigits(b, rest/1e6, 3))
+}
+
+// appendWhen appends date and time with microseconds, or with nanoseconds where the capture has them.
 func (c *clock) appendWhen(b []byte, ns int64) []byte {
 	rest := c.at(ns)
 	b = append(b, c.text[:dateLen-1]...)

@@ -148,7 +148,7 @@ func (j *JSON) ending(b []byte, c *dissect.Connection, e *dissect.Ending) []byte
 		b = appendString(append(b, `,"version":`...), e.SoftwareLevel)
 		b = append(b, '}')
 	}
-	b = appendAuth(b, "login", e.Auth)
+	b = j.appendAuth(b, "login", e.Auth)
 	b = appendNumber(b, "requests", e.Requests)
 	b = appendNumber(b, "responses", e.Responses)
 	b = appendNumber(b, "unanswered", e.Unanswered)

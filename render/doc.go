@@ -3,8 +3,11 @@
 //	tree*.go, hex.go      annotated trees with the offset and size of every field, and the bytes on request
 //	json*.go, layout.go   one JSON object a line, for programs
 //	summary.go            a line for each request and its response
+//	records.go            a line for each record
+//	table.go, column.go   chosen columns, tab- or comma-separated, a line for each request and its response; path.go finds fields of bodies
 //	requestlog.go         the lines that a broker's own request log has
 //	parallel.go           several instances of a format at once, with the output in order
+//	timer.go, ranking.go  times of lines by the mode that is asked for, and lines in another order
 //
 // A [Format] is a dissect.Output that says what it needs and buffers what it writes. Text from the wire is escaped before it
 // reaches a terminal (escape.go), and credentials are withheld unless [Options] say otherwise.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -40,6 +41,33 @@ func appendEscaped[T string | []byte](b []byte, s T, quoted bool) []byte {
 		i += size
 	}
 	return append(b, s[from:]...)
+}
+
+// escapeAlso escapes some more ASCII characters in what was appended from an index on, those that separate parts of it: as \x2c.
+func escapeAlso(b []byte, from int, chars string) []byte {
+	n := 0
+	for _, c := range b[from:] {
+		if strings.IndexByte(chars, c) >= 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return b
+	}
+	read := len(b)
+	b = append(b, make([]byte, 3*n)...)
+	for write := len(b); read < write; {
+		read--
+		c := b[read]
+		if strings.IndexByte(chars, c) >= 0 {
+			write -= 4
+			copy(b[write:], []byte{'\\', 'x', hexDigits[c>>4], hexDigits[c&15]})
+			continue
+		}
+		write--
+		b[write] = c
+	}
+	return b
 }
 
 // decodeRune decodes the character at an index, without a copy of the text.

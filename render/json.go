@@ -50,7 +50,7 @@ func (j *JSON) Message(m *dissect.Message) {
 		b = appendInferred(b, m.Inferred)
 		b = j.appendBody(b, m)
 	}
-	b = appendAuth(b, "auth", m.Auth)
+	b = j.appendAuth(b, "auth", m.Auth)
 	b = appendTiming(b, m)
 	if j.options.Layout {
 		b = j.appendLayout(b, m)
@@ -275,7 +275,7 @@ func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int
 	if m == nil && n.Op.Role == schema.TopicID && len(value) == len(dissect.TopicID{}) && !v.Named(at) {
 		j.topics = append(j.topics, dissect.TopicID(value))
 	}
-	return appendPrimitive(b, n.Op.Code, value)
+	return j.appendPrimitive(b, n.Op.Code, value)
 }
 
 // appendFields appends the fields of a structure, or of its tagged fields section, separated by commas.
@@ -334,7 +334,7 @@ func (j *JSON) appendArray(b []byte, v *dissect.View, m *dissect.Message, at int
 		case dissect.LengthNode, dissect.UndecodedNode:
 			continue
 		case dissect.ElementsNode:
-			b = appendElements(b, v, n)
+			b = j.appendElements(b, v, n)
 			continue
 		}
 		if !first {
@@ -346,20 +346,20 @@ func (j *JSON) appendArray(b []byte, v *dissect.View, m *dissect.Message, at int
 	return append(b, ']')
 }
 
-func appendElements(b []byte, v *dissect.View, n *dissect.Node) []byte {
+func (j *JSON) appendElements(b []byte, v *dissect.View, n *dissect.Node) []byte {
 	width := int(n.Op.Fixed)
 	all := v.Raw(n)
 	for i := 0; (i+1)*width <= len(all); i++ {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendPrimitive(b, n.Op.Code, all[i*width:(i+1)*width])
+		b = j.appendPrimitive(b, n.Op.Code, all[i*width:(i+1)*width])
 	}
 	return b
 }
 
 // appendPrimitive appends a value that is not null.
-func appendPrimitive(b []byte, code schema.OpCode, value []byte) []byte {
+func (j *JSON) appendPrimitive(b []byte, code schema.OpCode, value []byte) []byte {
 	switch code {
 	case schema.OpBool:
 		return strconv.AppendBool(b, value[0] != 0)
@@ -373,8 +373,23 @@ func appendPrimitive(b []byte, code schema.OpCode, value []byte) []byte {
 		return append(b, '"')
 	case schema.OpFloat64:
 		return appendFloat(b, dissect.Float(value))
+	case schema.OpInt64:
+		return j.appendInt64(b, dissect.Int(code, value))
 	}
 	return strconv.AppendInt(b, dissect.Int(code, value), 10)
+}
+
+// appendInt64 appends a number of 64 bits. Programs that read all numbers as float64 lose digits from 2^53 on, so it may be a string.
+func (j *JSON) appendInt64(b []byte, n int64) []byte {
+	if !j.options.Int64Text {
+		return strconv.AppendInt(b, n, 10)
+	}
+	return append(strconv.AppendInt(append(b, '"'), n, 10), '"')
+}
+
+// appendLong appends a key with a number of 64 bits.
+func (j *JSON) appendLong(b []byte, name string, n int64) []byte {
+	return j.appendInt64(appendName(b, name), n)
 }
 
 func appendBase64(b, value []byte) []byte {
@@ -399,7 +414,7 @@ func appendUndecoded(b []byte, m *dissect.Message) []byte {
 }
 
 // appendAuth appends what an authentication message says, without its secrets.
-func appendAuth(b []byte, key string, a *dissect.Auth) []byte {
+func (j *JSON) appendAuth(b []byte, key string, a *dissect.Auth) []byte {
 	if a == nil {
 		return b
 	}
@@ -413,7 +428,7 @@ func appendAuth(b []byte, key string, a *dissect.Auth) []byte {
 		b = append(appendName(b, "again"), "true"...)
 	}
 	if a.Lifetime > 0 {
-		b = appendNumber(b, "sessionLifetimeMs", a.Lifetime)
+		b = j.appendLong(b, "sessionLifetimeMs", a.Lifetime)
 	}
 	return append(b, '}')
 }

@@ -37,7 +37,7 @@ func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 		b = appendNumber(b, "replica", f.Replica)
 	}
 	if m.Session != nil {
-		b = appendSession(b, m)
+		b = j.appendSession(b, m)
 	}
 	if len(b) == empty {
 		return b[:start]

@@ -26,7 +26,7 @@ func (j *JSON) appendRecords(b []byte, m *dissect.Message, field int) []byte {
 			b = append(b, `"partial":true,"size":`...)
 			b = strconv.AppendInt(b, int64(batch.Size), 10)
 		}
-		b = appendBatchHeader(b, batch, valid, known)
+		b = j.appendBatchHeader(b, batch, valid, known)
 		if j.options.Records == RecordsFull && !batch.Partial {
 			b = j.appendOpened(b, m, topic, batch)
 		}
@@ -36,15 +36,20 @@ func (j *JSON) appendRecords(b []byte, m *dissect.Message, field int) []byte {
 }
 
 // appendBatchHeader appends what the header says, as far as it is there. What a magic does not have is absent.
-func appendBatchHeader(b []byte, batch *dissect.Batch, valid, known bool) []byte {
+func (j *JSON) appendBatchHeader(b []byte, batch *dissect.Batch, valid, known bool) []byte {
 	old := batch.Magic < 2
 	field := func(end int, name string, n int64) {
 		if batch.Header >= end {
 			b = appendNumber(b, name, n)
 		}
 	}
+	long := func(end int, name string, n int64) {
+		if batch.Header >= end {
+			b = j.appendLong(b, name, n)
+		}
+	}
 	if !old || batch.Codec() == 0 {
-		field(8, "baseOffset", batch.BaseOffset)
+		long(8, "baseOffset", batch.BaseOffset)
 	}
 	field(12, "batchLength", int64(batch.Length))
 	if !old {
@@ -72,16 +77,16 @@ func appendBatchHeader(b []byte, batch *dissect.Batch, valid, known bool) []byte
 	}
 	if old {
 		if batch.Codec() != 0 {
-			b = appendNumber(b, "lastOffset", batch.BaseOffset)
+			b = j.appendLong(b, "lastOffset", batch.BaseOffset)
 		}
 		return b
 	}
 	b = strconv.AppendBool(appendName(b, "isTransactional"), batch.Transactional())
 	b = strconv.AppendBool(appendName(b, "isControl"), batch.Control())
-	field(27, "lastOffset", batch.LastOffset())
-	field(35, "baseTimestamp", batch.BaseTimestamp)
-	field(43, "maxTimestamp", batch.MaxTimestamp)
-	field(51, "producerId", batch.ProducerID)
+	long(27, "lastOffset", batch.LastOffset())
+	long(35, "baseTimestamp", batch.BaseTimestamp)
+	long(43, "maxTimestamp", batch.MaxTimestamp)
+	long(51, "producerId", batch.ProducerID)
 	field(53, "producerEpoch", int64(batch.ProducerEpoch))
 	field(57, "baseSequence", int64(batch.BaseSequence))
 	field(61, "count", int64(batch.Count))
@@ -115,16 +120,16 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *d
 	}
 	b = append(b, ']')
 	if batch.Magic < 2 && batch.Codec() != 0 && count > 0 {
-		b = appendNumber(b, "baseOffset", base)
+		b = j.appendLong(b, "baseOffset", base)
 	}
 	return b
 }
 
 func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *dissect.Batch, r *dissect.Record) []byte {
 	b = append(b, `{"offset":`...)
-	b = strconv.AppendInt(b, r.Offset, 10)
+	b = j.appendInt64(b, r.Offset)
 	if r.HasTimestamp {
-		b = appendNumber(b, "timestamp", r.Timestamp)
+		b = j.appendLong(b, "timestamp", r.Timestamp)
 	}
 	b = appendTextOrBase64(b, "key", r.Key)
 	if key := m.DecodeKey(topic, batch, r); key != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -50,8 +51,13 @@ var formats = map[string]func(out, log io.Writer, o Options) Format{
 	"json":       func(out, _ io.Writer, o Options) Format { return NewJSON(out, o) },
 	"requestlog": func(out, log io.Writer, o Options) Format { return NewRequestLog(out, log, o) },
 	"summary":    func(out, log io.Writer, o Options) Format { return NewSummary(out, log, o) },
+	"records":    func(out, log io.Writer, o Options) Format { return NewRecords(out, log, o) },
+	"csv":        func(out, log io.Writer, o Options) Format { return NewCSV(out, log, tableOfAll, o) },
+	"tsv":        func(out, log io.Writer, o Options) Format { return NewTSV(out, log, tableOfAll, o) },
 	"tree":       func(out, _ io.Writer, o Options) Format { o.Full = true; return NewTree(out, o) },
 }
+
+var tableOfAll, _ = Columns(strings.Join(ColumnNames(), ",")+",payload.topics[].partitions[],request.topicData[].name", schema.Embedded())
 
 // Workers must give the bytes that a plain loop gives, however many there are.
 func TestWorkersChangeNothing(t *testing.T) {

@@ -15,10 +15,14 @@ type Options struct {
 	Layout      bool          // json: the leaves with their offsets
 	Records     RecordsMode   // how records fields are shown
 	MaxRecords  int           // tree: records shown of a batch
-	MaxBytes    int           // tree: bytes shown of a value
+	MaxBytes    int           // tree, records: bytes shown of a value; records: 0 for all
 	Packets     bool          // json: the numbers of all packets of a message
 	ShowSecrets bool          // bodies that carry credentials are printed
-	Aligned     bool          // summary: columns aligned for a terminal, not tab-separated
+	Aligned     bool          // summary, records: columns aligned for a terminal, not tab-separated
+	Time        TimeMode      // how times are written; those of json are in UTC
+	Start       *atomic.Int64 // capture time of the first packet, for relative times
+	Ranking     *Ranking      // summary, tsv, csv: keeps the lines in another order, for all instances together; nil for that of completion
+	Int64Text   bool          // json: int64 values as strings
 	Errors      *atomic.Int64 // summary: counts answers with errors, for all instances together
 	Continued   bool          // what comes before the messages is left out
 	Files       []string      // names of the captures that are read as one, by their index; of one it is told in findings of the whole capture only

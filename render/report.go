@@ -28,6 +28,25 @@ func (l *findingLog) note(m *dissect.Message, findings []dissect.Finding) {
 	}
 }
 
+// warn writes what is wrong with a message, less what is for information only, and what its line says.
+func (l *findingLog) warn(m *dissect.Message, said dissect.Code) {
+	for i := range m.Findings {
+		if f := &m.Findings[i]; f.Severity > dissect.Info && f.Code != said {
+			l.note(m, m.Findings[i:i+1])
+		}
+	}
+}
+
+// exchange writes what is wrong with an exchange beyond what its line says.
+func (l *findingLog) exchange(x *dissect.Exchange) {
+	if x.Request != nil {
+		l.warn(x.Request, "")
+	}
+	if x.Response != nil {
+		l.warn(x.Response, dissect.OrphanResponse)
+	}
+}
+
 // appendFile appends the file behind the number of a packet, where there are several.
 func appendFile(b []byte, o *Options, file uint16) []byte {
 	if !o.several() {

@@ -10,7 +10,7 @@ import (
 )
 
 // appendSession appends what a fetch does with its session, and what it really asks for.
-func appendSession(b []byte, m *dissect.Message) []byte {
+func (j *JSON) appendSession(b []byte, m *dissect.Message) []byte {
 	s, f := m.Session, m.Facts()
 	b = append(appendName(b, "session"), '{')
 	if !s.Share {
@@ -31,7 +31,7 @@ func appendSession(b []byte, m *dissect.Message) []byte {
 	if len(s.Asks) > 0 {
 		b = append(appendName(b, "asks"), '[')
 		for i := range s.Asks {
-			b = appendAsked(b, m, &s.Asks[i])
+			b = j.appendAsked(b, m, &s.Asks[i])
 		}
 		b[len(b)-1] = ']'
 	}
@@ -39,7 +39,7 @@ func appendSession(b []byte, m *dissect.Message) []byte {
 }
 
 // appendAsked appends a partition, and a comma.
-func appendAsked(b []byte, m *dissect.Message, a *dissect.Asked) []byte {
+func (j *JSON) appendAsked(b []byte, m *dissect.Message, a *dissect.Asked) []byte {
 	b = append(b, '{')
 	if name := nameOf(m, a); name != nil {
 		b = appendString(appendName(b, "name"), name)
@@ -50,7 +50,7 @@ func appendAsked(b []byte, m *dissect.Message, a *dissect.Asked) []byte {
 	}
 	b = appendNumber(b, "partition", int64(a.Partition))
 	if a.Offset >= 0 {
-		b = appendNumber(b, "fetchOffset", a.Offset)
+		b = j.appendLong(b, "fetchOffset", a.Offset)
 	}
 	return append(b, '}', ',')
 }

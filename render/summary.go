@@ -17,7 +17,7 @@ type Summary struct {
 	sink
 	options  Options
 	findings findingLog
-	clock    clock
+	timer    timer
 }
 
 // A column of a summary. On a terminal it has a width; a negative one is aligned to the right. add appends nothing where there is nothing.
@@ -30,7 +30,7 @@ type column struct {
 var summaryColumns = [...]column{
 	{"NUM", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return strconv.AppendInt(b, number(x), 10) }},
 	{"TIME", 15, func(s *Summary, b []byte, x *dissect.Exchange) []byte {
-		return s.clock.appendTimeOfDay(b, leading(x).Time)
+		return s.timer.appendDay(b, leading(x).Time)
 	}},
 	{"CONN", 5, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 		return strconv.AppendInt(append(b, 'c'), int64(leading(x).Connection.ID), 10)
@@ -135,6 +135,7 @@ func NewSummary(w, log io.Writer, o Options) *Summary {
 		o.Errors = &atomic.Int64{}
 	}
 	s := &Summary{sink: sink{w: w}, options: o}
+	s.timer = newTimer(&s.options)
 	s.findings = findingLog{sink{w: log}, &s.options}
 	if !o.Continued {
 		s.title()
@@ -160,6 +161,7 @@ func (s *Summary) Flush() error {
 
 // Close implements Format: the counts go to the log.
 func (s *Summary) Close(c *dissect.Counts) {
+	s.writeRanking(s.options.Ranking, &s.findings)
 	b := appendCount(s.findings.buf, c.Messages, "message", "messages")
 	b = appendCount(append(b, " on "...), c.KafkaConnections, "connection", "connections")
 	if others := c.Connections - c.KafkaConnections; others > 0 {
@@ -182,15 +184,19 @@ func (s *Summary) title() {
 	s.buf = b
 }
 
-// endColumn pads a column or ends it with a tab, and the last one with a line break.
+// endColumn ends a column.
 func (s *Summary) endColumn(b []byte, start, at int) []byte {
 	if at == len(summaryColumns)-1 {
 		return append(b, '\n')
 	}
-	if !s.options.Aligned {
+	return endColumn(b, start, summaryColumns[at].width, s.options.Aligned)
+}
+
+// endColumn pads a column that another one follows to its width, or ends it with a tab.
+func endColumn(b []byte, start, width int, aligned bool) []byte {
+	if !aligned {
 		return append(b, '\t')
 	}
-	width := summaryColumns[at].width
 	used := utf8.RuneCount(b[start:])
 	pad := max(width, -width) - used
 	if width < 0 && pad > 0 {
@@ -215,7 +221,7 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 	if x.Response != nil && len(x.Response.Facts().Errors) > 0 {
 		s.options.Errors.Add(1)
 	}
-	b := s.buf
+	b, line := s.buf, len(s.buf)
 	for i := range summaryColumns {
 		start := len(b)
 		b = summaryColumns[i].add(s, b, x)
@@ -225,22 +231,9 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 		b = s.endColumn(b, start, i)
 	}
 	s.buf = b
+	s.rank(s.options.Ranking, x, line)
 	s.written()
-	if x.Request != nil {
-		s.note(x.Request)
-	}
-	if x.Response != nil {
-		s.note(x.Response)
-	}
-}
-
-// note writes to the log what is wrong with a message, beyond what its line says.
-func (s *Summary) note(m *dissect.Message) {
-	for i := range m.Findings {
-		if f := &m.Findings[i]; f.Severity > dissect.Info && f.Code != dissect.OrphanResponse {
-			s.findings.note(m, m.Findings[i:i+1])
-		}
-	}
+	s.findings.exchange(x)
 }
 
 // number is the number of the message that completed the exchange.
@@ -337,7 +330,7 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	}
 	q := request.Facts()
 	if a := request.Auth; a != nil {
-		b = append(b, a.Mechanism...)
+		b = appendEscaped(b, a.Mechanism, false)
 		if a.Step != "handshake" && a.Step != "" { // the API's name says it of a handshake
 			b = append(append(b, ' '), a.Step...)
 		}

@@ -28,7 +28,7 @@ type Tree struct {
 	layouts           map[*schema.Plan]*layout
 
 	// what was printed before
-	clock  clock // of packets
+	timer  timer // of messages
 	stamps clock // of records and other timestamps in messages
 	ends   ends
 	seen   seen
@@ -57,6 +57,7 @@ type Tree struct {
 // NewTree returns the format "tree".
 func NewTree(w io.Writer, o Options) *Tree {
 	t := &Tree{sink: sink{w: w}, options: o, colors: newPalette(o.Color), layouts: map[*schema.Plan]*layout{}, seen: newSeen()}
+	t.timer = newTimer(&t.options)
 	t.placeOn, t.placeOff = " "+t.colors.dim.on+"[0x", "B]"+t.colors.dim.off
 	t.leaves = t.newLeafLabels()
 	t.limit = o.valueLimit()
@@ -154,7 +155,7 @@ func (t *Tree) messageLine(b []byte) []byte {
 	b = strconv.AppendInt(b, m.Number, 10)
 	if m.Connection != nil {
 		b = append(b, ' ')
-		b = t.clock.appendWhen(b, m.Time)
+		b = t.timer.appendDate(b, m.Time)
 		b = append(b, ' ')
 		b = t.ends.append(b, m.Connection, m.Kind)
 		b = append(b, t.colors.title.off...)

@@ -328,7 +328,7 @@ func (p *parser) checkFields(m *Message, owner string, fields []*Field, within [
 // checkStruct refuses a structure that nobody defines, and one that contains itself: plans are flat.
 func (p *parser) checkStruct(m *Message, f *Field, within []string) {
 	name := f.Type.Struct
-	inner := m.structFields(f)
+	inner := m.StructFields(f)
 	if inner == nil {
 		p.fail(f.Name, "field %s: unknown type %q", f.Name, name)
 		return
@@ -340,9 +340,9 @@ func (p *parser) checkStruct(m *Message, f *Field, within []string) {
 	p.checkFields(m, name, inner, append(within, name))
 }
 
-// structFields returns the fields of the structure that f holds: defined in place, under commonStructs, or in place
+// StructFields returns the fields of the structure that f holds: defined in place, under commonStructs, or in place
 // at another field of the message. It returns nil when there is none.
-func (m *Message) structFields(f *Field) []*Field {
+func (m *Message) StructFields(f *Field) []*Field {
 	if len(f.Fields) > 0 {
 		return f.Fields
 	}

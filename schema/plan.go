@@ -179,7 +179,7 @@ func (c *compiler) field(f *Field, tag int32) {
 func (c *compiler) value(op Op, f *Field) {
 	if f.Type.Base == StructType {
 		op.Code = OpStruct
-		c.structure(op, c.plan.Message.structFields(f))
+		c.structure(op, c.plan.Message.StructFields(f))
 		return
 	}
 	op.Code = OpCode(f.Type.Base)
@@ -196,5 +196,5 @@ func (op *Op) Fields() []*Field {
 	if op.Field == nil {
 		return op.Message().Fields
 	}
-	return op.Message().structFields(op.Field)
+	return op.Message().StructFields(op.Field)
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/render"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // maxFuzzFile bounds the captures that are fuzzed, so that one takes milliseconds.
@@ -41,7 +43,7 @@ func FuzzRead(f *testing.F) {
 		if len(file) > maxFuzzFile {
 			return
 		}
-		for _, output := range []string{"tree", "summary", "json", "requestlog"} {
+		for _, output := range []string{"tree", "summary", "json", "requestlog", "records", "tsv", "csv"} {
 			out, log := readFuzzed(file, output, 1)
 			out2, log2 := readFuzzed(file, output, 2)
 			if out != out2 || log != log2 {
@@ -66,6 +68,7 @@ func readFuzzed(file []byte, output string, workers int) (out, log string) {
 	defer source.Close()
 	f := readFlags{output: choice{output, nil}, records: choice{"full", nil}, color: choice{"never", nil}}
 	f.options = render.Options{Full: true, Hex: true, Layout: true, Packets: true, MaxRecords: 10, MaxBytes: 64}
+	f.columns, _ = render.Columns(strings.Join(render.ColumnNames(), ",")+",payload.topics[],payload.responses[].partitions[].errorCode", schema.Embedded())
 	f.settle(files)
 	f.options.Aligned = false
 	var w, l bytes.Buffer

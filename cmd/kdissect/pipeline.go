@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/pcaps"
@@ -21,8 +22,10 @@ type pipeline struct {
 	assembler *reassembly.Assembler
 	format    render.Format
 	account   *accountant
-	damages   int         // of the input
-	enough    func() bool // whether nothing more is wanted
+	damages   int           // of the input
+	enough    func() bool   // whether nothing more is wanted
+	start     *atomic.Int64 // takes the time of the first packet, for relative times
+	begun     bool          // there was one
 }
 
 // maxDamages is how many damages of the input are told one by one.
@@ -31,7 +34,8 @@ const maxDamages = 20
 func newPipeline(files []string, source pcaps.Source, format render.Format, account *accountant) *pipeline {
 	d := dissect.New(schema.Embedded(), format.Needs(), format)
 	d.Files = files
-	return &pipeline{files: files, source: source, format: format, account: account, dissector: d, assembler: reassembly.New(d), enough: func() bool { return false }}
+	return &pipeline{files: files, source: source, format: format, account: account, dissector: d, assembler: reassembly.New(d),
+		enough: func() bool { return false }, start: &atomic.Int64{}}
 }
 
 // dissectAll moves all packets of the source, up to its end or the first error of the writer.
@@ -77,6 +81,10 @@ func (p *pipeline) run() error {
 		case err != nil:
 			p.complain(file, err, dissect.DamagedBlock)
 			return nil
+		}
+		if !p.begun && len(batch.Packets) > 0 {
+			p.begun = true
+			p.start.Store(batch.Packets[0].Time)
 		}
 		for i := range batch.Packets {
 			packet := &batch.Packets[i]

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/mattn/go-isatty"
@@ -36,15 +37,25 @@ type readFlags struct {
 	options render.Options
 	filter  filterFlags
 
+	times     choice
+	int64s    choice
+	fields    string // of tsv and csv
+	columns   []render.Column
+	sort      string
+	top       int
+	cutValues bool // --max-bytes was given
+
 	topicIDs string // name of a file with ids and names of topics
 }
 
 func newRead() *cobra.Command {
 	f := readFlags{
-		output:  choice{"tree", []string{"tree", "summary", "json", "requestlog"}},
+		output:  choice{"tree", []string{"tree", "summary", "json", "requestlog", "records", "tsv", "csv"}},
 		records: choice{"", []string{"size", "batches", "full", "none"}},
 		color:   choice{"auto", []string{"auto", "always", "never"}},
 		memory:  reassembly.DefaultMemory,
+		times:   choice{"utc", []string{"utc", "local", "relative", "delta"}},
+		int64s:  choice{"number", []string{"number", "string"}},
 	}
 	cmd := &cobra.Command{
 		Use:     "read [flags] FILE...",
@@ -53,6 +64,7 @@ func newRead() *cobra.Command {
 		Args:    someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.silent = (f.account || f.state) && !cmd.Flags().Changed("output")
+			f.cutValues = cmd.Flags().Changed("max-bytes")
 			return f.read(args)
 		},
 	}
@@ -63,9 +75,14 @@ func newRead() *cobra.Command {
 	flags.BoolVarP(&f.options.Hex, "hex", "x", false, "tree: the bytes of each message as well")
 	flags.Var(&f.records, "records", "how far to open record data (tree: full, json: batches, requestlog: size)")
 	flags.IntVar(&f.options.MaxRecords, "max-records", 10, "tree: records shown of a batch")
-	flags.IntVar(&f.options.MaxBytes, "max-bytes", 64, "tree: bytes shown of a value")
+	flags.IntVar(&f.options.MaxBytes, "max-bytes", 64, "tree, records: bytes shown of a value; records: 0 for all, as in a pipe")
 	flags.BoolVar(&f.options.Layout, "layout", false, "json: offset and size of every field")
 	flags.BoolVar(&f.options.Packets, "packets", false, "json: the numbers of all packets of a message")
+	flags.Var(&f.int64s, "int64", "json: 64-bit numbers as strings, for tools that lose digits")
+	flags.StringVar(&f.fields, "fields", "", "tsv, csv: the columns, a `list` of facts, payload.PATH, request.PATH, response.PATH")
+	flags.StringVar(&f.sort, "sort", "", "summary, tsv, csv: by `fact`, the highest first: "+strings.Join(render.RankKeys(), ", "))
+	flags.IntVar(&f.top, "top", 0, "summary, tsv, csv: the first `N` lines of --sort only")
+	flags.Var(&f.times, "time", "times in all but json, which has UTC; relative is to the first packet, delta to the line before")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
 	flags.BoolVar(&f.account, "account", false, "where each byte went, and what is missing; behind the messages with -o")
 	flags.BoolVar(&f.state, "state", false, "brokers, partitions, groups and transactions as last seen; behind the messages with -o")
@@ -116,8 +133,8 @@ func placeOf(file string) string {
 
 // read dissects captures, several as one, and prints what is in them.
 func (f *readFlags) read(files []string) error {
-	if f.options.MaxRecords < 1 || f.options.MaxBytes < 1 {
-		return errors.New("--max-records and --max-bytes want at least 1; --full cuts nothing")
+	if err := f.check(); err != nil {
+		return err
 	}
 	if f.follow && len(files) > 1 {
 		return fmt.Errorf("--follow reads one capture as it grows, not %d: name the one that is being written, or leave --follow out to read what is there", len(files))
@@ -148,6 +165,7 @@ func (f *readFlags) read(files []string) error {
 	defer source.Close()
 	p := newPipeline(files, source, f.watched(), f.accountant())
 	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for garbage, and for what is not counted exactly
+	p.start = f.options.Start
 	for _, topic := range topics {
 		p.dissector.NameTopic(topic.id, topic.name)
 	}
@@ -174,10 +192,10 @@ func (f *readFlags) accountant() *accountant {
 
 // aside is where goes what is told behind the messages, such that it does not disturb those who read them.
 func (f *readFlags) aside() io.Writer {
-	if f.output.value == "summary" || f.output.value == "requestlog" {
-		return os.Stderr
+	if f.output.value == "tree" || f.output.value == "json" {
+		return os.Stdout
 	}
-	return os.Stdout
+	return os.Stderr
 }
 
 // watched returns the format, which keeps what the capture tells of the cluster where that is asked for.
@@ -219,6 +237,12 @@ func (f *readFlags) settle(files []string) {
 	f.options.Files = files
 	f.options.Errors = &atomic.Int64{}
 	f.options.Records = f.recordsMode()
+	f.options.Start = &atomic.Int64{}
+	f.options.Int64Text = f.int64s.value == "string"
+	f.options.Time = map[string]render.TimeMode{"local": render.TimeLocal, "relative": render.TimeRelative, "delta": render.TimeDelta}[f.times.value]
+	if f.output.value == "records" && !f.cutValues && !f.options.Aligned {
+		f.options.MaxBytes = 0
+	}
 }
 
 func isTerminal() bool { return isatty.IsTerminal(os.Stdout.Fd()) }
@@ -249,7 +273,7 @@ func (f *readFlags) recordsMode() render.RecordsMode {
 const maxWorkers = 8
 
 // format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
-// it is written by one worker.
+// it is written by one worker; so are times since the line before.
 func (f *readFlags) format() render.Format {
 	if f.silent {
 		return silence{}
@@ -258,7 +282,7 @@ func (f *readFlags) format() render.Format {
 	if workers == 1 {
 		return f.filter.heads(f.create(os.Stdout, os.Stderr, true))
 	}
-	if f.output.value == "tree" && !f.options.Full || f.filter.count > 0 {
+	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta || f.filter.count > 0 {
 		workers = 1
 	}
 	return f.filter.heads(render.NewParallel(os.Stdout, os.Stderr, workers, f.create))
@@ -279,6 +303,12 @@ func (f *readFlags) write(out, log io.Writer, first bool) render.Format {
 		return render.NewSummary(out, log, o)
 	case "requestlog":
 		return render.NewRequestLog(out, log, o)
+	case "records":
+		return render.NewRecords(out, log, o)
+	case "tsv":
+		return render.NewTSV(out, log, f.columns, o)
+	case "csv":
+		return render.NewCSV(out, log, f.columns, o)
 	}
 	return render.NewTree(out, o)
 }
