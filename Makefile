@@ -4,7 +4,7 @@
 GO   ?= go
 TIME ?= 30s
 
-.PHONY: build test bench fuzz lint schemas golden
+.PHONY: build test bench fuzz lint schemas golden man
 
 # A static binary: no cgo, so it runs on any machine of the same system and processor.
 build:
@@ -40,6 +40,12 @@ lint:
 schemas:
 	@if [ -z "$(FROM)" ]; then echo 'usage: make schemas FROM="schema/catalog NEW"'; exit 2; fi
 	$(GO) run ./schema/import -o schema/catalog $(FROM)
+
+# The pages of the manual, from the same source as --help.
+MAN ?= man
+man:
+	mkdir -p $(MAN)
+	$(GO) run ./cmd/kdissect man $(MAN)
 
 # Rewrites the golden files with what the program prints now. Read the diff.
 golden:

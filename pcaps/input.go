@@ -68,15 +68,17 @@ func (in *input) failed() bool {
 	return in.compression == "" || in.raw.failed
 }
 
-// A rawReader remembers whether reading failed, which tells a disk's error from that of an
+// A rawReader counts what is read, and remembers whether reading failed, which tells a disk's error from that of an
 // unpacker above it.
 type rawReader struct {
 	io.Reader
+	bytes  int64
 	failed bool
 }
 
 func (r *rawReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
+	r.bytes += int64(n)
 	r.failed = r.failed || err != nil && err != io.EOF
 	return n, err
 }

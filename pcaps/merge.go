@@ -192,6 +192,7 @@ type merged struct {
 	hungry   *capture     // begun, and its next packet not read
 	spare    []*Batch     // of files that are done
 	turn     int          // counts the calls of Next
+	done     int64        // bytes of the files that were read to their end
 	err      error        // what Next returns from now on
 }
 
@@ -252,6 +253,7 @@ func (m *merged) feed(b *Batch) error {
 	if err == io.EOF {
 		m.spare = append(m.spare, c.batch)
 		m.hungry, c.batch = nil, nil
+		m.done += c.source.Position()
 		if err := c.close(); err != nil {
 			m.err = &FileError{c.index, fmt.Errorf("%s: %w", c.name(), cause(err))}
 			return m.err
@@ -320,6 +322,18 @@ func (c *capture) share(b *Batch, turn int) {
 		c.turn = turn
 		b.holdAlso(c.batch.slab)
 	}
+}
+
+// Position implements Source.
+func (m *merged) Position() int64 {
+	bytes := m.done
+	for _, c := range m.open {
+		bytes += c.source.Position()
+	}
+	if m.hungry != nil && m.hungry.source != nil {
+		bytes += m.hungry.source.Position()
+	}
+	return bytes
 }
 
 // Files implements Source.

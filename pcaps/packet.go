@@ -128,5 +128,7 @@ type Source interface {
 	// Files returns the names of the files that are read, for Packet.File to choose from.
 	// The receiver must not change it.
 	Files() []string
+	// Position returns how many bytes of the files have been read, as they are stored: compressed, where they are.
+	Position() int64
 	Close() error
 }

@@ -134,6 +134,9 @@ func (s *fileSource) newDamage() *DamageError {
 	}
 }
 
+// Position implements Source.
+func (s *fileSource) Position() int64 { return s.input.raw.bytes }
+
 // Files implements Source.
 func (s *fileSource) Files() []string { return []string{s.name} }
 

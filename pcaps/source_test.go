@@ -6,10 +6,15 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/iotest"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // TestCutAnywhere cuts files at every byte: each packet that is there is handed over, and the
@@ -362,4 +367,38 @@ func mustPanic(t *testing.T, what string, f func()) {
 		}
 	}()
 	f()
+}
+
+// The position is what was read of the files as they are stored: at the end that is their size, packed or not, one or several.
+func TestPosition(t *testing.T) {
+	plain, err := os.ReadFile("../testdata/sample.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write(plain)
+	w.Close()
+	dir := t.TempDir()
+	var paths []string
+	for i, data := range [][]byte{plain, packed.Bytes(), plain} {
+		paths = append(paths, filepath.Join(dir, strconv.Itoa(i)))
+		if err := os.WriteFile(paths[i], data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		paths []string
+		size  int
+	}{{paths[:1], len(plain)}, {paths[1:2], packed.Len()}, {paths, 2*len(plain) + packed.Len()}} {
+		s, err := OpenAll(test.paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drain(s)
+		if got := s.Position(); got != int64(test.size) {
+			t.Errorf("%d files: position %d at the end of %d bytes", len(test.paths), got, test.size)
+		}
+		s.Close()
+	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -75,6 +76,29 @@ func TestCutText(t *testing.T) {
 	} {
 		if got := string(cutText([]byte(test.in), test.n)); got != test.want {
 			t.Errorf("%q cut at %d: %q, want %q", test.in, test.n, got, test.want)
+		}
+	}
+}
+
+// JSON reads as the text that was written, and has nothing in it that drives a terminal.
+func TestJSONString(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"orders", `"orders"`},
+		{"\x1b[31m\r\n\x7f", `"\u001b[31m\r\n\u007f"`},
+		{"ab\u202egnp", `"ab\u202egnp"`},
+		{"\u2066x\u2069\u200e\u200f\u061c", `"\u2066x\u2069\u200e\u200f\u061c"`},
+		{"\u009b31m\u0085", `"\u009b31m\u0085"`},
+		{"\u2028\u2029", `"\u2028\u2029"`},
+		{"Grüße 中文 😀 👩\u200d💻", "\"Grüße 中文 😀 👩\u200d💻\""},
+		{"bad\xff", "\"bad\ufffd\""},
+	} {
+		got := string(appendString(nil, test.in))
+		if got != test.want {
+			t.Errorf("%q: got %s, want %s", test.in, got, test.want)
+		}
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != strings.ToValidUTF8(test.in, "\ufffd") {
+			t.Errorf("%q: reads as %q, %v", test.in, back, err)
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends a JSON string. What is not valid UTF-8 becomes U+FFFD.
+// appendString appends a JSON string. What is not valid UTF-8 becomes U+FFFD; what drives a terminal is written as an escape, which reads the same.
 func appendString[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
+			if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
 				i++
 				continue
 			}
@@ -25,13 +25,15 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 			from = i
 			continue
 		}
-		size := validRune(s[i:min(i+utf8.UTFMax, len(s))])
-		if size == 0 {
+		r, size := decodeRune(s, i)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b = append(append(b, s[from:i]...), "\uFFFD"...)
+			from = i + size
+		case drivesTerminal(r):
 			b = append(b, s[from:i]...)
-			b = append(b, "\uFFFD"...)
-			i++
-			from = i
-			continue
+			b = append(b, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			from = i + size
 		}
 		i += size
 	}
@@ -39,13 +41,13 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 	return append(b, '"')
 }
 
-// validRune returns how many bytes the first character takes, 0 when it is not valid.
-func validRune[T string | []byte](s T) int {
-	r, size := utf8.DecodeRuneInString(string(s))
-	if r == utf8.RuneError && size == 1 {
-		return 0
-	}
-	return size
+// drivesTerminal tells whether a character outside ASCII, of the first 2^16, moves the cursor, begins a command of a terminal, or turns the
+// direction of writing. The rest is harmless, and text that people read in their own script stays as it is.
+func drivesTerminal(r rune) bool {
+	return r < 0xa0 || // C1 controls
+		r == 0x61c || r == 0x200e || r == 0x200f || // marks of direction
+		r >= 0x2028 && r <= 0x202e || // separators of lines and paragraphs, embeddings and overrides
+		r >= 0x2066 && r <= 0x2069 // isolates
 }
 
 // appendFloat appends a float64. JSON has no infinities; Kafka's own JSON writes them as strings.

@@ -16,12 +16,14 @@ func (c *choice) String() string { return c.value }
 
 // Set implements pflag.Value.
 func (c *choice) Set(value string) error {
-	if !slices.Contains(c.known, value) {
+	if !c.has(value) {
 		return fmt.Errorf("choose one of %s", strings.Join(c.known, ", "))
 	}
 	c.value = value
 	return nil
 }
 
+func (c *choice) has(value string) bool { return slices.Contains(c.known, value) }
+
 // Type implements pflag.Value; help shows it as the flag's argument.
-func (c *choice) Type() string { return strings.Join(c.known, "|") }
+func (c *choice) Type() string { return "word" }

@@ -61,7 +61,7 @@ func newDecode() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.api, "api", "", "responses of this API, by its name or key")
+	flags.StringVar(&f.api, "api", "", "responses of this API, by its `name` or key")
 	flags.Int16Var(&f.version, "version", 0, "version of the API")
 	flags.BoolVar(&f.body, "body", false, "a body alone, without size and header; with --api, --version, and --request or --response")
 	flags.BoolVar(&f.request, "request", false, "it is a request")
@@ -69,7 +69,7 @@ func newDecode() *cobra.Command {
 	flags.BoolVar(&f.records, "records", false, "record batches alone")
 	flags.BoolVar(&f.offsetsKey, "offsets-key", false, "the key of a record of __consumer_offsets")
 	flags.BoolVar(&f.offsetsValue, "offsets-value", false, "the value of one")
-	flags.StringVar(&f.schema, "schema", "", "another structure by its name, such as ConsumerProtocolSubscription")
+	flags.StringVar(&f.schema, "schema", "", "another structure by its `name`, such as ConsumerProtocolSubscription")
 	flags.VarP(&f.output, "output", "o", "format")
 	flags.BoolVar(&f.options.Full, "full", false, "tree: every node, nothing folded or cut")
 	flags.BoolVarP(&f.options.Hex, "hex", "x", false, "tree: the bytes as well")
@@ -91,10 +91,13 @@ func (f *decodeFlags) decode(cmd *cobra.Command, argument string) error {
 	if err != nil {
 		return err
 	}
-	var format render.Format = render.NewTree(os.Stdout, f.options)
 	if f.output.value == "json" {
-		format = render.NewJSON(os.Stdout, f.options)
+		return f.write(data, render.NewJSON(os.Stdout, f.options))
 	}
+	return paged(func(out io.Writer) error { return f.write(data, render.NewTree(out, f.options)) })
+}
+
+func (f *decodeFlags) write(data []byte, format render.Format) error {
 	if err := f.messages(data, format); err != nil {
 		return err
 	}

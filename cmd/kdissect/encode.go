@@ -21,7 +21,8 @@ const encodeHelp = `Write messages as Kafka does: JSON in, bytes out, as a line 
 
 The JSON is what "kdissect read -o json --records full" prints, or the same by hand:
 
-  {"type":"REQUEST", "apiName":"Metadata", "apiVersion":1, "correlationId":7, "clientId":"me", "payload":{...}}
+  {"type":"REQUEST", "apiName":"Metadata", "apiVersion":1, "correlationId":7, "clientId":"me",
+   "payload":{...}}
   {"name":"OffsetCommitKey", "version":0, "value":{...}}
 
 The second form is for all that is no request or response: keys and values of internal topics, what consumers
@@ -30,7 +31,8 @@ are batches, or base64 of their bytes.`
 
 const encodeExamples = `  kdissect encode '{"type":"REQUEST","apiName":"Metadata","apiVersion":1,"payload":{"topics":null}}'
   kdissect read -o json capture.pcap | jq -c 'select(.number == 7)' | kdissect encode -
-  kdissect encode --raw request.json | nc localhost 9092 | kdissect decode --api Metadata --version 1 -`
+  kdissect encode --raw request.json | nc localhost 9092 |
+    kdissect decode --api Metadata --version 1 -`
 
 // encodeFlags are the flags of encode.
 type encodeFlags struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -55,7 +56,7 @@ func newExplain() *cobra.Command {
 	flags.Int16Var(&f.version, "version", explain.Newest, "version; the newest unless it is given")
 	flags.BoolVar(&f.request, "request", false, "the request only")
 	flags.BoolVar(&f.response, "response", false, "the response only")
-	flags.StringVar(&f.failure, "error", "", "an error code instead, by number or name")
+	flags.StringVar(&f.failure, "error", "", "an error `code` instead, by number or name")
 	flags.BoolVar(&f.list, "list", false, "a table of all APIs and their versions")
 	flags.VarP(&f.output, "output", "o", "format")
 	flags.Var(&f.color, "color", "colours on a terminal")
@@ -97,8 +98,10 @@ func (f *explainFlags) print(page json.Marshaler, text []byte) error {
 }
 
 func write(text []byte) error {
-	_, err := os.Stdout.Write(text)
-	return err
+	return paged(func(out io.Writer) error {
+		_, err := out.Write(text)
+		return err
+	})
 }
 
 func (f *explainFlags) kinds() []schema.Kind {

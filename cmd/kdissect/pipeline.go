@@ -22,6 +22,8 @@ type pipeline struct {
 	assembler *reassembly.Assembler
 	format    render.Format
 	account   *accountant
+	progress  *progress
+	log       io.Writer     // standard error
 	damages   int           // of the input
 	enough    func() bool   // whether nothing more is wanted
 	start     *atomic.Int64 // takes the time of the first packet, for relative times
@@ -34,7 +36,7 @@ const maxDamages = 20
 func newPipeline(files []string, source pcaps.Source, format render.Format, account *accountant) *pipeline {
 	d := dissect.New(schema.Embedded(), format.Needs(), format)
 	d.Files = files
-	return &pipeline{files: files, source: source, format: format, account: account, dissector: d, assembler: reassembly.New(d),
+	return &pipeline{files: files, source: source, format: format, account: account, log: os.Stderr, dissector: d, assembler: reassembly.New(d),
 		enough: func() bool { return false }, start: &atomic.Int64{}}
 }
 
@@ -53,7 +55,7 @@ func (p *pipeline) dissectAll() error {
 		return err
 	}
 	if p.damages > maxDamages {
-		fmt.Fprintf(os.Stderr, "kdissect: %s: %d damages in all\n", p.input(), p.damages)
+		fmt.Fprintf(p.log, "kdissect: %s: %d damages in all\n", p.input(), p.damages)
 	}
 	if p.damages > 0 {
 		return statusError{status: statusDamaged}
@@ -94,6 +96,7 @@ func (p *pipeline) run() error {
 		}
 		p.account.packets(&batch)
 		batch.Release()
+		p.progress.show(p.source)
 		if err := p.format.Flush(); err != nil {
 			return err
 		}
@@ -116,6 +119,6 @@ func (p *pipeline) complain(file uint16, err error, code dissect.Code) {
 	if p.damages++; p.damages > maxDamages {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "kdissect:", err)
+	fmt.Fprintln(p.log, "kdissect:", err)
 	p.dissector.Report(file, dissect.Finding{Code: code, Severity: dissect.Error, Offset: -1, Text: err.Error()}, true)
 }

@@ -46,6 +46,9 @@ type readFlags struct {
 	cutValues bool // --max-bytes was given
 
 	topicIDs string // name of a file with ids and names of topics
+
+	out, log io.Writer
+	progress *progress
 }
 
 func newRead() *cobra.Command {
@@ -59,8 +62,9 @@ func newRead() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     "read [flags] FILE...",
-		Short:   "Read capture files as one, or - for standard input",
-		Example: rootExamples,
+		Short:   "Read captures: every message as a tree, a line, or JSON",
+		Long:    readHelp,
+		Example: readExamples,
 		Args:    someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.silent = (f.account || f.state) && !cmd.Flags().Changed("output")
@@ -163,7 +167,9 @@ func (f *readFlags) read(files []string) error {
 		return err
 	}
 	defer source.Close()
+	done := f.direct(files)
 	p := newPipeline(files, source, f.watched(), f.accountant())
+	p.log, p.progress = f.log, f.progress
 	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for garbage, and for what is not counted exactly
 	p.start = f.options.Start
 	for _, topic := range topics {
@@ -173,7 +179,7 @@ func (f *readFlags) read(files []string) error {
 		defer lookAheadFor(p.dissector, func() (pcaps.Source, error) { return f.open(files) }).Close()
 	}
 	p.enough = f.filter.enough
-	if err := p.dissectAll(); err != nil {
+	if err := done(p.dissectAll()); err != nil {
 		return err
 	}
 	if !f.silent && f.filter.nothing() {
@@ -193,9 +199,9 @@ func (f *readFlags) accountant() *accountant {
 // aside is where goes what is told behind the messages, such that it does not disturb those who read them.
 func (f *readFlags) aside() io.Writer {
 	if f.output.value == "tree" || f.output.value == "json" {
-		return os.Stdout
+		return f.out
 	}
-	return os.Stderr
+	return f.log
 }
 
 // watched returns the format, which keeps what the capture tells of the cluster where that is asked for.
@@ -280,12 +286,12 @@ func (f *readFlags) format() render.Format {
 	}
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	if workers == 1 {
-		return f.filter.heads(f.create(os.Stdout, os.Stderr, true))
+		return f.filter.heads(f.create(f.out, f.log, true))
 	}
 	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta || f.filter.count > 0 {
 		workers = 1
 	}
-	return f.filter.heads(render.NewParallel(os.Stdout, os.Stderr, workers, f.create))
+	return f.filter.heads(render.NewParallel(f.out, f.log, workers, f.create))
 }
 
 // create returns one instance of the output. first is false for those that only go on.
