@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kdissect/kdissect/render"
 	"github.com/kdissect/kdissect/schema"
 )
 
@@ -25,6 +26,8 @@ func completeFlags(cmd *cobra.Command) {
 			return
 		case f.Name == "api":
 			complete = completeAPIs
+		case f.Name == "sort":
+			complete = cobra.FixedCompletions(render.RankKeys(), cobra.ShellCompDirectiveNoFileComp)
 		}
 		if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
 			panic(err) // a name is used twice

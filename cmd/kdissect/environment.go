@@ -20,7 +20,17 @@ var environmentHelp = []struct{ name, text string }{
 
 const secretsVariable = "KDISSECT_SHOW_SECRETS"
 
-// applyEnvironment gives the flags of a command that were not given the values that the environment has for them. Such a flag counts as given.
+// outputsOf are the formats that some flags of reading are for. With another a default is passed over, while the flag itself would be wrong.
+var outputsOf = map[string][]string{
+	"fields": {"tsv", "csv"},
+	"sort":   {"summary", "tsv", "csv"},
+	"top":    {"summary", "tsv", "csv"},
+	"time":   {"tree", "summary", "records", "tsv", "csv"},
+}
+
+// applyEnvironment gives the flags of a command that were not given the values that the environment has for them. Such a flag counts as
+// given; but a default format does not ask for messages where --account or --state alone is asked for. Formats come first: they say which
+// other defaults fit.
 func applyEnvironment(cmd *cobra.Command, _ []string) error {
 	var wrong error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -30,12 +40,12 @@ func applyEnvironment(cmd *cobra.Command, _ []string) error {
 		case value == "" || wrong != nil || !hasDefault(cmd, f):
 		case name == secretsVariable:
 			wrong = errors.New(secretsVariable + ": secrets are shown where --show-secrets asks for them, not by default; unset it")
-		case f.Changed || otherChoice(cmd, f, value):
+		case f.Changed || otherChoice(cmd, f, value) || !fitsOutput(cmd, f):
 		default:
 			if err := f.Value.Set(value); err != nil {
 				wrong = fmt.Errorf("%s=%q: %w", name, value, err)
 			}
-			f.Changed = true
+			f.Changed = f.Name != "output"
 		}
 	})
 	return wrong
@@ -52,6 +62,12 @@ func hasDefault(cmd *cobra.Command, f *pflag.Flag) bool {
 	}
 	ofRead := cmd.Root().Flags().Lookup(f.Name)
 	return ofRead != nil && ofRead.Value.Type() == f.Value.Type() && !slices.Contains(filterNames, f.Name)
+}
+
+// fitsOutput tells whether a flag means something for the format that is written.
+func fitsOutput(cmd *cobra.Command, f *pflag.Flag) bool {
+	outputs := outputsOf[f.Name]
+	return outputs == nil || slices.Contains(outputs, cmd.Flags().Lookup("output").Value.String())
 }
 
 // variableOf returns the name of the variable with a flag's default.
