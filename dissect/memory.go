@@ -23,7 +23,8 @@ const maxServers = 64 << 10
 
 // memory is how many bytes the connection takes, with the requests that wait.
 func (c *conn) memory() int {
-	return connSize + 8*cap(c.pending.ring) + int(unsafe.Sizeof(sessionKey{}))*cap(c.shares) + c.pending.held + c.offered.memory() + 16*len(c.spoken) + c.ending.memory() + c.halves[0].memory() + c.halves[1].memory()
+	return connSize + 8*cap(c.pending.ring) + int(unsafe.Sizeof(sessionKey{}))*cap(c.shares) + c.pending.held + c.offered.memory() + 16*len(c.spoken) + c.ending.memory() +
+		len(c.clientID) + len(c.auth.mechanism) + len(c.auth.user) + c.halves[0].memory() + c.halves[1].memory()
 }
 
 // memory is what a direction takes besides its place in the connection.
@@ -49,12 +50,16 @@ func (e *Ending) memory() int {
 	if e == nil {
 		return 0
 	}
-	return int(unsafe.Sizeof(*e)) + int(unsafe.Sizeof(Used{}))*cap(e.Used) + (int(unsafe.Sizeof(Feature{}))+nameSize)*cap(e.Features) + len(e.Software) + len(e.SoftwareLevel)
+	n := int(unsafe.Sizeof(*e)) + int(unsafe.Sizeof(Used{}))*cap(e.Used) + int(unsafe.Sizeof(Feature{}))*cap(e.Features) + len(e.Software) + len(e.SoftwareLevel)
+	for i := range e.Features {
+		n += len(e.Features[i].Name)
+	}
+	return n
 }
 
 // memory is what a request takes with its frame, and with its answer if that came first.
 func (r *request) memory() int {
-	n := int(unsafe.Sizeof(*r)) + cap(r.frame) + r.snapshot.lists()
+	n := int(unsafe.Sizeof(*r)) + len(r.header.ClientID) + len(r.enveloped.ClientID) + cap(r.frame) + r.snapshot.lists()
 	if s := r.session; s != nil {
 		n += int(unsafe.Sizeof(*s)) + int(unsafe.Sizeof(Asked{}))*cap(s.held) + int(unsafe.Sizeof(heldKey{})+8)*2*len(s.index)
 	}

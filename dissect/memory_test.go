@@ -3,6 +3,7 @@ package dissect
 import (
 	"net/netip"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/kdissect/kdissect/reassembly"
@@ -64,6 +65,31 @@ func TestMemoryCounted(t *testing.T) {
 			}
 		}
 		runtime.KeepAlive(all)
+	}
+}
+
+// What both sides say of themselves may be long, and is kept as long as the connection: it is counted.
+func TestMemoryOfNames(t *testing.T) {
+	const size = 30_000
+	long := strings.Repeat("n", size)
+	feature := pack(byte(2), compactOf(long), int16(1), int16(1), byte(0))
+	login, loginAnswer := authenticate(2, "\x00"+long+"\x00p", "")
+	for name, turns := range map[string][2][]byte{
+		"client id": {framed(int16(3), int16(1), int32(2), text(long), int32(0)), metadataAnswer(2)},
+		"user":      {login, loginAnswer},
+		"feature": {flexible(18, 3, 2, compactOf("lib"), compactOf("1"), byte(0)),
+			framed(int32(2), int16(0), byte(2), int16(18), int16(0), int16(3), byte(0), int32(0), byte(1), byte(2), uvarintOf(uint64(len(feature))), feature)},
+	} {
+		k := newTalk(NeedMessages, true)
+		request, answer := handshake(1, "PLAIN")
+		k.client(request)
+		k.server(answer)
+		before := k.conn.Memory
+		k.client(turns[0])
+		k.server(turns[1])
+		if grown := k.conn.Memory - before; grown < size {
+			t.Errorf("%s: %d bytes counted of %d", name, grown, size)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package dissect
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -51,6 +52,7 @@ type Asked struct {
 const (
 	maxSessions          = 4096
 	maxSessionPartitions = 64 << 10          // of all of them together: about 6 MB
+	maxSessionMember     = 1024              // bytes of a group's name and a member's id; sessions of longer ones are not kept
 	maxSessionAge        = 3600 * int64(1e9) // capture time that a session may say nothing, nanoseconds
 	maxAsked             = 100
 )
@@ -80,7 +82,7 @@ type session struct {
 	number int64 // of the message that used it last
 	view   *Session
 
-	doubtful bool // a request that may have changed it was missed
+	doubtful bool // it may hold others: a request was missed, or there are more than are kept
 }
 
 // sessions are those of a capture.
@@ -103,8 +105,11 @@ func (c *conn) sessionRequest(m *Message, r *request) {
 		epoch, _ := m.leading(schema.SessionEpoch)
 		c.useSession(m, r, sessionKey{broker: c.ends.Server, id: int32(id)}, int32(epoch))
 	case keyShareFetch, keyShareAcknowledge:
-		f := m.Facts()
-		c.useSession(m, r, sessionKey{broker: c.ends.Server, group: string(f.Group), member: string(f.Member)}, int32(f.SessionEpoch))
+		m.findFacts()
+		f := &m.facts
+		if len(f.Group)+len(f.Member) <= maxSessionMember {
+			c.useSession(m, r, sessionKey{broker: c.ends.Server, group: string(f.Group), member: string(f.Member)}, int32(f.SessionEpoch))
+		}
 	}
 }
 
@@ -129,7 +134,7 @@ func (c *conn) useSession(m *Message, r *request, key sessionKey, epoch int32) {
 	case epoch < 0:
 		m.Session = &Session{Step: SessionCloses, Share: share}
 		if s := d.sessions.byKey[key]; s != nil {
-			m.Session.Known, m.Session.Partitions = true, len(s.held)
+			m.Session.Known, m.Session.Partitions = !s.doubtful, len(s.held)
 			d.sessions.drop(key)
 		}
 		return
@@ -191,12 +196,12 @@ func (c *conn) sessionResponse(m *Message, r *request) {
 	if !share {
 		id, ok := m.leading(schema.SessionID)
 		if !ok || id == 0 || code != 0 {
-			m.Session = &Session{Step: SessionNotKept, Known: true, Partitions: len(s.held)}
+			m.Session = &Session{Step: SessionNotKept, Known: !s.doubtful, Partitions: len(s.held)}
 			return
 		}
 		s.key.id = int32(id)
 	} else if code != 0 {
-		m.Session = &Session{Step: SessionNotKept, Share: true, Known: true, Partitions: len(s.held)}
+		m.Session = &Session{Step: SessionNotKept, Share: true, Known: !s.doubtful, Partitions: len(s.held)}
 		return
 	}
 	s.use(c, m, 0)
@@ -238,11 +243,13 @@ func (s *session) take(m *Message) (added, forgotten int) {
 			s.held[i].Offset = p.Offset
 			return
 		}
-		if len(s.held) < maxSessionPartitions {
-			s.index[key] = len(s.held)
-			s.held = append(s.held, p)
-			added++
+		if len(s.held) == maxSessionPartitions || len(p.Name) > maxTopicName {
+			s.doubtful = true
+			return
 		}
+		s.index[key] = len(s.held)
+		s.held = append(s.held, p)
+		added++
 	})
 	m.eachPartition("ForgottenTopicsData", func(p Asked) {
 		key := heldKey{p.Name, p.ID, p.Partition}
@@ -351,7 +358,7 @@ func (l *sessions) shrink(now int64) {
 	for _, s := range l.byKey {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(x, y *session) int { return int(x.number - y.number) })
+	slices.SortFunc(all, func(x, y *session) int { return cmp.Compare(x.number, y.number) })
 	for i, s := range all {
 		if i <= len(all)/8 || now-s.used > maxSessionAge {
 			l.drop(s.key)

@@ -126,6 +126,21 @@ func TestFetchSessions(t *testing.T) {
 			request continues true 1 +0 -0 a/0@5 !
 			response continues true 1 +0 -0
 			request continues false 1 +0 -0 a/0@5 !`},
+		{"closed behind an epoch that was missed", func(k *talk) {
+			k.client(fetch(1, 0, 0, "a/0@5"))
+			k.server(fetchAnswer(1, 0, 42))
+			k.client(fetch(2, 42, 2), fetch(3, 42, -1))
+		}, `request opens true 1 +0 -0 a/0@5
+			response opened true 1 +0 -0
+			request continues false 1 +0 -0 a/0@5 !
+			request closes false 1 +0 -0`},
+		{"a name that is none", func(k *talk) {
+			k.client(fetch(1, 0, 0, "a/0@5", strings.Repeat("b", maxTopicName+1)+"/0@1"))
+			k.server(fetchAnswer(1, 0, 42))
+			k.client(fetch(2, 42, 1))
+		}, `request opens false 1 +0 -0 a/0@5
+			response opened false 1 +0 -0
+			request continues false 1 +0 -0 a/0@5`},
 		{"behind the highest epoch comes 1", func(k *talk) {
 			k.client(fetch(1, 0, 0, "a/0@5"))
 			k.server(fetchAnswer(1, 0, 42))

@@ -13,6 +13,9 @@ import (
 // maxTopicNames bounds what is remembered of a capture's topics: 64 Ki of them take about 15 MB.
 const maxTopicNames = 64 << 10
 
+// maxTopicName is how long a broker lets the name of a topic be, in bytes. What is longer is not remembered.
+const maxTopicName = 249
+
 // A TopicID is the id of a topic. Kafka gives each topic a new one and uses none twice (KIP-516).
 type TopicID [16]byte
 
@@ -74,7 +77,7 @@ func (t *topicNames) told(id TopicID, message int64) []byte {
 func (t *topicNames) add(id TopicID, name []byte, message int64) (before TopicID, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.byID[id]; known || id == (TopicID{}) || len(name) == 0 || len(t.byID) >= maxTopicNames {
+	if _, known := t.byID[id]; known || id == (TopicID{}) || len(name) == 0 || len(name) > maxTopicName || len(t.byID) >= maxTopicNames {
 		return before, false
 	}
 	t.byID[id] = topicName{bytes.Clone(name), message}

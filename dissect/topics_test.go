@@ -216,3 +216,15 @@ func TestTopicNamesAreBounded(t *testing.T) {
 		t.Error("the last one is known")
 	}
 }
+
+// What is too long to be the name of a topic is not remembered.
+func TestLongNamesOfTopics(t *testing.T) {
+	names := newTopicNames()
+	for n, want := range map[int]bool{maxTopicName: true, maxTopicName + 1: false} {
+		id := TopicID{byte(n), byte(n >> 8), 1}
+		names.add(id, bytes.Repeat([]byte{'t'}, n), 1)
+		if known := names.told(id, 1) != nil; known != want {
+			t.Errorf("%d bytes: known %t", n, known)
+		}
+	}
+}
