@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -161,10 +162,13 @@ type Time struct {
 	nanos int64 // since the Unix epoch, or since midnight, UTC
 }
 
+// The years of which every nanosecond since the Unix epoch is an int64.
+const firstYear, lastYear = 1678, 2261
+
 // ParseTime reads 2026-11-29T20:07:50.5Z, with a space in place of the T, with or without zone (none is UTC), or a time of day, 20:07:50.
 func ParseTime(s string) (Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.Parse(layout, s); err == nil && firstYear <= t.Year() && t.Year() <= lastYear {
 			return Time{set: true, nanos: t.UnixNano()}, nil
 		}
 	}
@@ -177,12 +181,12 @@ func ParseTime(s string) (Time, error) {
 }
 
 // compare returns how a capture time lies to t: negative before, positive behind.
-func (t Time) compare(nanos int64) int64 {
+func (t Time) compare(nanos int64) int {
 	if t.clock {
 		const day = int64(24 * time.Hour)
 		nanos = (nanos%day + day) % day
 	}
-	return nanos - t.nanos
+	return cmp.Compare(nanos, t.nanos)
 }
 
 // ParseAPI finds an API by its name, in any case, or by its key. A key need not be known.

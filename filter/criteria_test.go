@@ -35,6 +35,8 @@ func TestWrongCriteria(t *testing.T) {
 		{connection, "0", "is no connection"},
 		{time, "yesterday", "is no time"},
 		{time, "25:00:00", "is no time"},
+		{time, "1677-12-31", "is no time"},
+		{time, "2262-01-01", "is no time"},
 		{where, "excess", "expected bool"},
 		{where, "api = 3", "^"},
 		{where, "api == 3", "mismatched types"},

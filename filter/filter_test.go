@@ -319,6 +319,9 @@ func filterCases(t *testing.T) []filterCase {
 			})
 			return named && (x.either(func(m *message) bool { return len(m.Facts.Errors) > 0 }) || api("Produce")(x))
 		}},
+		{"where: a name out of all", where(t, `$env["group"] == "pc-group"`), func(x exchange) bool {
+			return x.either(func(m *message) bool { return m.Facts.Group != nil && *m.Facts.Group == "pc-group" })
+		}},
 		{"where: payload", where(t, `response.sessionId > 0 || request.acks == 0`), func(x exchange) bool {
 			id, _ := x.payload(true, "sessionId").(float64)
 			acks, ok := x.payload(false, "acks").(float64)

@@ -120,9 +120,10 @@ func ParseWhere(text string, catalog *schema.Catalog) (*Where, error) {
 func (u *uses) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		u.facts = u.facts || factNames[n.Value]
-		u.payload = u.payload || n.Value == "request" || n.Value == "response" || n.Value == "payload"
-		u.findings = u.findings || n.Value == "findings"
+		all := n.Value == "$env" // the language's word for all names together
+		u.facts = u.facts || all || factNames[n.Value]
+		u.payload = u.payload || all || n.Value == "request" || n.Value == "response" || n.Value == "payload"
+		u.findings = u.findings || all || n.Value == "findings"
 	case *ast.CallNode:
 		if callee, ok := n.Callee.(*ast.IdentifierNode); ok && callee.Value == "field" && len(n.Arguments) == 1 {
 			if name, ok := n.Arguments[0].(*ast.StringNode); ok {

@@ -91,6 +91,8 @@ func (t *Tree) sessionLine(b []byte) []byte {
 func (t *Tree) appendStep(b []byte, s *dissect.Session) []byte {
 	request := t.m.Kind == schema.Request
 	switch {
+	case s.Step == dissect.SessionOpens && !s.Known && s.Partitions == 0:
+		return append(b, "opens"...) // the list of its partitions is not in the capture
 	case s.Step == dissect.SessionOpens:
 		b = append(b, "opens with "...)
 		return t.appendAsks(appendCount(b, int64(s.Partitions), "partition", "partitions"), s)

@@ -7,6 +7,9 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // What a session holds is worked out once more here, from the payloads alone, and held against what is shown of it.
@@ -196,4 +199,18 @@ func TestSessionsOfCaptures(t *testing.T) {
 		t.Errorf("only %d requests were compared", compared)
 	}
 	t.Logf("%d requests compared", compared)
+}
+
+// Of an opening whose list of partitions is not in the capture no number is told.
+func TestSessionOpensCut(t *testing.T) {
+	tree := &Tree{m: &dissect.Message{Head: dissect.Head{Kind: schema.Request}}}
+	for want, s := range map[string]dissect.Session{
+		"opens":                   {Step: dissect.SessionOpens},
+		"opens with 0 partitions": {Step: dissect.SessionOpens, Known: true},
+		"opens with 1 partition":  {Step: dissect.SessionOpens, Partitions: 1},
+	} {
+		if got := string(tree.appendStep(nil, &s)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }

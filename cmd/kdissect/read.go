@@ -170,13 +170,13 @@ func (f *readFlags) read(files []string) error {
 	done := f.direct(files)
 	p := newPipeline(files, source, f.watched(), f.accountant())
 	p.log, p.progress = f.log, f.progress
-	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for garbage, and for what is not counted exactly
+	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for looking ahead, for garbage, and for what is not counted exactly
 	p.start = f.options.Start
 	for _, topic := range topics {
 		p.dissector.NameTopic(topic.id, topic.name)
 	}
 	if f.looksAhead(files) {
-		defer lookAheadFor(p.dissector, func() (pcaps.Source, error) { return f.open(files) }).Close()
+		defer lookAheadFor(p.dissector, int(f.memory/4), func() (pcaps.Source, error) { return f.open(files) }).Close()
 	}
 	p.enough = f.filter.enough
 	if err := done(p.dissectAll()); err != nil {

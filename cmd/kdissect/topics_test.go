@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/pcaps"
+	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/render"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // jsonLines reads captures to their end, with everything opened, and returns the lines.
@@ -28,7 +31,7 @@ func jsonLines(t *testing.T, workers int, onePass bool, files ...string) []byte 
 	})
 	p := newPipeline(files, source, format, nil)
 	if !onePass {
-		defer lookAheadFor(p.dissector, func() (pcaps.Source, error) { return pcaps.OpenAll(files...) }).Close()
+		defer lookAheadFor(p.dissector, reassembly.DefaultMemory, func() (pcaps.Source, error) { return pcaps.OpenAll(files...) }).Close()
 	}
 	p.dissectAll() // damage is no concern here
 	return out.Bytes()
@@ -131,12 +134,41 @@ func TestLookAheadWithoutFile(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p := newPipeline([]string{"gone.pcap"}, source, render.NewJSON(&out, render.Options{Records: render.RecordsFull}), nil)
-	defer lookAheadFor(p.dissector, func() (pcaps.Source, error) { return pcaps.Open(filepath.Join(t.TempDir(), "gone.pcap")) }).Close()
+	defer lookAheadFor(p.dissector, reassembly.DefaultMemory, func() (pcaps.Source, error) { return pcaps.Open(filepath.Join(t.TempDir(), "gone.pcap")) }).Close()
 	if err := p.dissectAll(); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.Bytes(), jsonLines(t, 1, true, path); !bytes.Equal(got, want) {
 		t.Error("the output is not that of one pass")
+	}
+}
+
+// Closed while workers still look for names it reads no more, and does not open the input again.
+func TestLookAheadClosed(t *testing.T) {
+	opened := 0
+	l := lookAheadFor(dissect.New(schema.Embedded(), 0, silence{}), reassembly.DefaultMemory, func() (pcaps.Source, error) {
+		opened++
+		return pcaps.Open("../../testdata/sample.pcap")
+	})
+	if !l.more() {
+		t.Fatal("nothing was read")
+	}
+	l.Close()
+	if l.more() || opened != 1 {
+		t.Errorf("opened %d times", opened)
+	}
+}
+
+// Standard input can be read but once, also where a file has its name.
+func TestReadOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"-", "file"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := readOnce(name); got != (name == "-") {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 
