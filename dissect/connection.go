@@ -137,9 +137,10 @@ type request struct {
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.
 type queue struct {
-	items []*request // a slice of ring, moved to its front when it reaches the end
-	ring  []*request
-	held  int // memory of the requests in it, as of their last count
+	items  []*request // a slice of ring, moved to its front when it reaches the end
+	ring   []*request
+	held   int // memory of the requests in it, as of their last count
+	passed int // those of items that were passed over: their answers were lost
 }
 
 // Bounds of a queue. Producers have 5 requests in flight, some clients thousands; where one side of a connection is not captured nothing
@@ -193,6 +194,9 @@ func (q *queue) take(i int) *request {
 	r := q.items[i]
 	q.held -= r.counted
 	r.counted = 0
+	if r.passed {
+		q.passed--
+	}
 	if i == 0 {
 		q.items = q.items[1:]
 		return r

@@ -456,3 +456,32 @@ func TestTopicNamesDoNotDependOnWhoLooks(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// flights are how many requests were in flight, of each response.
+type flights []int32
+
+func (f *flights) Message(m *Message) {
+	if m.Kind == schema.Response {
+		*f = append(*f, m.Timing.InFlight)
+	}
+}
+func (*flights) Exchange(*Exchange) {}
+func (*flights) Report(*Report)     {}
+
+// What waits in front of a request is what may still be answered: not what was lost.
+func TestInFlight(t *testing.T) {
+	var got flights
+	k := newTalk(NeedMessages, true)
+	k.dissector = New(schema.Embedded(), NeedMessages, &got)
+	answer := metadataAnswer
+	k.client(metadata(1), metadata(2))
+	k.gap(fromServer, int64(len(answer(1))), reassembly.NotCaptured)
+	k.server(answer(2))
+	k.client(metadata(3))
+	k.server(answer(3))
+	k.client(metadata(4), metadata(5))
+	k.server(answer(4), answer(5))
+	if want := (flights{2, 1, 1, 2}); !slices.Equal(got, want) {
+		t.Errorf("got %d, want %d", got, want)
+	}
+}

@@ -110,7 +110,7 @@ func (c *conn) register(header Header, api *schema.API, f *frame) *request {
 	r := c.dissector.newRequest()
 	r.header, r.api = header, api
 	c.pending.push(r)
-	r.inFlight = int32(len(c.pending.items))
+	r.inFlight = int32(len(c.pending.items) - c.pending.passed)
 	return r
 }
 
@@ -156,6 +156,7 @@ func (c *conn) match(h *half, correlationID int32) {
 			passed++
 		}
 	}
+	c.pending.passed += passed
 	if passed > 0 && !h.gapped {
 		h.frame.findings = append(h.frame.findings, finding(OutOfOrderResponse, Warn, 4,
 			"answered before %d earlier requests; Kafka answers in order, so a proxy, another broker implementation or loss is at work", passed))
