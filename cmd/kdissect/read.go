@@ -285,10 +285,10 @@ func (f *readFlags) format() render.Format {
 		return silence{}
 	}
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
-	if workers == 1 {
+	if workers == 1 || f.filter.count > 0 { // when there is enough has to be known while reading
 		return f.filter.heads(f.create(f.out, f.log, true))
 	}
-	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta || f.filter.count > 0 {
+	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta {
 		workers = 1
 	}
 	return f.filter.heads(render.NewParallel(f.out, f.log, workers, f.create))
