@@ -310,6 +310,8 @@ func (m *Message) findPlan() {
 	case m.plan != nil:
 	case m.API == nil:
 		m.Findings = append(m.Findings, finding(UnknownAPI, Warn, -1, "API key %d is unknown", m.Header.APIKey))
+	case m.API.Versions.Contains(m.Header.Version): // one half of a draft
+		m.Findings = append(m.Findings, finding(UnknownVersion, Warn, -1, "there is no schema of the %s of %s v%d", m.Kind, m.API.Name, m.Header.Version))
 	default:
 		m.Findings = append(m.Findings, finding(UnknownVersion, Warn, -1, "%s v%d is unknown; known are v%s", m.API.Name, m.Header.Version, m.API.Versions))
 	}

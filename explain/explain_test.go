@@ -3,6 +3,7 @@ package explain
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -185,5 +186,78 @@ func TestJSONOfAStructure(t *testing.T) {
 	// record type 1, group and topic of length 0, partition 0
 	if page.APIKey != 1 || page.Structure.Hex != "00010000000000000000" {
 		t.Errorf("%+v", page)
+	}
+}
+
+const seed = "../../shared/seeds/004_50bcf987127a4b9a.txt"
+
+// The drafts of a KIP are explained from its page as it was saved, in its own words.
+func TestDraftsOfAPage(t *testing.T) {
+	if _, err := os.Stat(seed); err != nil {
+		if os.Getenv("KDISSECT_REQUIRE_SHARED") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	catalog, err := schema.Extend(&schema.Extension{Sources: []string{seed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		// size, correlation id, tags, throttle time, error, message, and one topic with one partition: 4+4+1+4+2+1+1+(1+1+4+8+4+2+1)+1+1
+		"LastMirroredOffsets": "LastMirroredOffsetsResponse v0, response header v1, 40 bytes on the wire",
+		// the same with a state of 1 byte
+		"ReadMirrorStates": "ReadMirrorStatesResponse v0, response header v1, 41 bytes on the wire",
+		// header 15, name, one topic with one partition of 4+8+4+1+1, removed topics 2, tags
+		"WriteMirrorStates":        "WriteMirrorStatesRequest v0, request header v2, 41 bytes on the wire",
+		"LastMirroredOffsetsKey":   "LastMirroredOffsetsKey v0, 4 bytes",
+		"LastMirroredOffsetsValue": "LastMirroredOffsetsValue v0, 24 bytes",
+	} {
+		p, err := NewPage(catalog, name, Newest, schema.Request, schema.Response)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(p.Parts) != 1 || p.Parts[0].Title() != want {
+			t.Errorf("%s: %s, want %s", name, p.Parts[0].Title(), want)
+		}
+		if p.Parts[0].Message.Fields[0].About(p.Parts[0].Message) == "" {
+			t.Errorf("%s: no explanation", name)
+		}
+	}
+}
+
+// What changed from 3.9.1 to 4.4.0, where the schema files of both are at hand: facts from the KIPs named.
+func TestDiff(t *testing.T) {
+	const messages = "../../shared/kafka-messages/"
+	if _, err := os.Stat(messages); err != nil {
+		if os.Getenv("KDISSECT_REQUIRE_SHARED") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	older, err := schema.ReadRelease(messages + "3.9.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer, err := schema.ReadRelease(messages + "4.4.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := "\n" + Diff(older, newer)
+	for _, want := range []string{
+		"~ FetchRequest: versions 0-17 -> 4-18",                                     // KIP-896 removed the old, KIP-1166 added 18
+		"- LeaderAndIsrRequest: gone, with versions 0-7",                            // no ZooKeeper
+		"~ ListClientMetricsResourcesRequest: is called ListConfigResourcesRequest", // KIP-1142
+		"+ DescribeLogDirsResponse.Results.IsCordoned: bool, versions 5",            // KIP-1066
+		"+ OffsetCommitValue.topicId: uuid, versions 4, tag 0",                      // KIP-848
+		"+ UnregisterControllerRequest: new, versions 0",
+	} {
+		if !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(got, "~ OffsetCommitKey") {
+		t.Error("the form of a key is taken for a change")
 	}
 }

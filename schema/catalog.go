@@ -68,6 +68,7 @@ type entry struct {
 	versions, flexible Versions
 	unstable           bool
 	releases           string // as the index has them
+	file               string // that it was loaded from, "" of the catalog's own
 
 	message *Message // read under Catalog.loading
 	plans   []atomic.Pointer[Plan]
@@ -402,4 +403,21 @@ func (c *Catalog) read(e *entry) (*Message, error) {
 	}
 	e.message = m
 	return m, nil
+}
+
+// MessagesOf returns the messages of a release that the catalog was made of, in its versions; nil where it is none of these. What a version has that both
+// a release and a newer one know is as the newer one describes it.
+func (c *Catalog) MessagesOf(kafka string) []*Message {
+	var messages []*Message
+	for _, name := range c.names {
+		releases, _ := parseReleases(c.byName[name].releases) // read once already
+		for _, r := range releases {
+			if r.Kafka == kafka && !r.Versions.Empty() {
+				m := *c.mustRead(c.byName[name])
+				m.ValidVersions, m.LatestUnstable = r.Versions, r.Unstable
+				messages = append(messages, &m)
+			}
+		}
+	}
+	return messages
 }

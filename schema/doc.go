@@ -4,7 +4,7 @@
 //
 // A [Message] is one schema in the JSON grammar that Kafka itself uses for its message
 // definitions, read by [Parse]. A [Catalog] holds all messages of a Kafka release: [Embedded] is the one that is built
-// in: every version from 0.8 to the newest release, read lazily, a message at a time.
+// in: every version from 0.8 to the newest release, read lazily, a message at a time. [Extend] adds what a user brings along.
 //
 // A [Plan] is a message at one version, compiled into a flat list of [Op]s in the order of the
 // bytes: what an interpreter needs to walk a body without looking anything up.

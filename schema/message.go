@@ -142,6 +142,7 @@ type Field struct {
 	Fields     []*Field // of a structure that is defined in place
 
 	about string // explanation from the schema itself, if it brought one
+	nth   int    // of the fields of that name, in the order of the file, from 1
 	owner string // name of the structure that the field belongs to
 }
 

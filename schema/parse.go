@@ -3,7 +3,9 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,12 +35,19 @@ func Parse(file string, text []byte) (*Message, error) {
 	decoder := json.NewDecoder(bytes.NewReader(clean))
 	if err := decoder.Decode(&raw); err != nil {
 		at := decoder.InputOffset()
-		if syntax, ok := err.(*json.SyntaxError); ok {
+		var syntax *json.SyntaxError
+		var mismatch *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &syntax):
 			at = syntax.Offset
+		case errors.As(err, &mismatch):
+			at = mismatch.Offset
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			at = int64(len(bytes.TrimSpace(clean)))
 		}
 		return nil, &ParseError{file, 1 + bytes.Count(clean[:min(int(at), len(clean))], []byte("\n")), err.Error()}
 	}
-	p := parser{file: file, text: clean}
+	p := parser{file: file, text: clean, seen: map[string]int{}}
 	m := p.message(&raw)
 	if p.err != nil {
 		return nil, p.err
@@ -49,7 +58,7 @@ func Parse(file string, text []byte) (*Message, error) {
 // bareTBD is the API key of a draft as it is written, without quotes.
 var bareTBD = regexp.MustCompile(`("apiKey"\s*:\s*)TBD\b`)
 
-// stripComments puts spaces where comments are, so that lines and offsets stay.
+// stripComments puts spaces where comments and no-break spaces are, so that lines and offsets stay.
 func stripComments(text []byte) []byte {
 	out := bytes.Clone(text)
 	for i := 0; i < len(out); {
@@ -58,6 +67,8 @@ func stripComments(text []byte) []byte {
 			i = endOfString(out, i)
 		case bytes.HasPrefix(out[i:], []byte("//")):
 			i = blank(out, i, i+indexOr(out[i:], "\n", len(out)-i))
+		case bytes.HasPrefix(out[i:], []byte("\u00a0")): // out of a web page
+			i = blank(out, i, i+2)
 		case bytes.HasPrefix(out[i:], []byte("/*")):
 			i = blank(out, i, min(len(out), i+indexOr(out[i:], "*/", len(out)-i)+2))
 		default:
@@ -153,20 +164,46 @@ func (l *loose) isTrue() bool { return l != nil && *l == "true" }
 type parser struct {
 	file string
 	text []byte
+	seen map[string]int // how many fields of a name have begun
 	err  *ParseError
 }
 
-// fail notes a broken rule at the first place in the file that names the culprit.
+// fail notes a broken rule where the file names the culprit: a field that has just begun, or else a key.
 func (p *parser) fail(culprit, format string, args ...any) {
 	if p.err != nil {
 		return
 	}
-	line := 0
-	if at := bytes.Index(p.text, []byte(`"`+culprit+`"`)); at >= 0 && culprit != "" {
-		line = 1 + bytes.Count(p.text[:at], []byte("\n"))
+	line := p.lineOfField(culprit, p.seen[culprit])
+	if at := bytes.Index(p.text, []byte(`"`+culprit+`"`)); at >= 0 && line == 0 && culprit != "" {
+		line = p.lineAt(at)
 	}
 	p.err = &ParseError{p.file, line, fmt.Sprintf(format, args...)}
 }
+
+// failAt notes a broken rule at the line of a field.
+func (p *parser) failAt(f *Field, format string, args ...any) {
+	if p.err == nil {
+		p.err = &ParseError{p.file, p.lineOfField(f.Name, f.nth), fmt.Sprintf(format, args...)}
+	}
+}
+
+// lineOfField is the line of the nth field of a name, counted from 1; 0 where there is none.
+func (p *parser) lineOfField(name string, nth int) int {
+	if nth == 0 {
+		return 0
+	}
+	named, err := regexp.Compile(`"name"\s*:\s*"` + regexp.QuoteMeta(name) + `"`)
+	if err != nil {
+		return 0 // the name is no UTF-8
+	}
+	places := named.FindAllIndex(p.text, -1)
+	if nth > len(places) {
+		return 0
+	}
+	return p.lineAt(places[nth-1][0])
+}
+
+func (p *parser) lineAt(offset int) int { return 1 + bytes.Count(p.text[:offset], []byte("\n")) }
 
 func (p *parser) versions(culprit, s string) Versions {
 	v, err := ParseVersions(s)
@@ -199,7 +236,7 @@ func (p *parser) message(raw *rawMessage) *Message {
 		m.CommonStructs = append(m.CommonStructs, &Struct{s.Name, p.versions(s.Name, s.Versions), p.fields(s.Name, s.Fields)})
 	}
 	if p.err == nil {
-		p.checkFields(m, m.Name, m.Fields, nil)
+		p.checkMessage(m)
 		m.hasConfigs = findConfigs(m, m.Fields)
 		for _, s := range m.CommonStructs {
 			m.hasConfigs = m.hasConfigs || findConfigs(m, s.Fields)
@@ -242,7 +279,8 @@ func (p *parser) fields(owner string, raw []rawField) []*Field {
 }
 
 func (p *parser) field(owner string, raw *rawField) *Field {
-	f := &Field{Name: raw.Name, Tag: -1, EntityType: raw.EntityType, MapKey: raw.MapKey.isTrue(),
+	p.seen[raw.Name]++
+	f := &Field{Name: raw.Name, Tag: -1, nth: p.seen[raw.Name], EntityType: raw.EntityType, MapKey: raw.MapKey.isTrue(),
 		Ignorable: raw.Ignorable.isTrue(), about: raw.About, owner: owner}
 	if raw.Name == "" {
 		p.fail(owner, "%s: a field without a name", owner)
@@ -304,37 +342,16 @@ func findConfigs(m *Message, fields []*Field) bool {
 	return false
 }
 
-// checkFields holds fields against the rules that plans rely on.
-func (p *parser) checkFields(m *Message, owner string, fields []*Field, within []string) {
-	tags := map[int]string{}
-	for _, f := range fields {
-		if f.Tag >= 0 {
-			if f.Tagged.Empty() {
-				p.fail(f.Name, "field %s has tag %d, but no taggedVersions", f.Name, f.Tag)
-			}
-			if other, taken := tags[f.Tag]; taken {
-				p.fail(f.Name, "%s: %s and %s have the same tag %d", owner, other, f.Name, f.Tag)
-			}
-			tags[f.Tag] = f.Name
-		} else if !f.Tagged.Empty() {
-			p.fail(f.Name, "field %s has taggedVersions, but no tag", f.Name)
-		}
-		if f.Type.Base == StructType {
-			p.checkStruct(m, f, within)
-		}
-	}
-}
-
 // checkStruct refuses a structure that nobody defines, and one that contains itself: plans are flat.
 func (p *parser) checkStruct(m *Message, f *Field, within []string) {
 	name := f.Type.Struct
 	inner := m.StructFields(f)
 	if inner == nil {
-		p.fail(f.Name, "field %s: unknown type %q", f.Name, name)
+		p.failAt(f, "field %s: unknown type %q", f.Name, name)
 		return
 	}
 	if slices.Contains(within, name) {
-		p.fail(f.Name, "field %s: structure %s contains itself", f.Name, name)
+		p.failAt(f, "field %s: structure %s contains itself", f.Name, name)
 		return
 	}
 	p.checkFields(m, name, inner, append(within, name))

@@ -113,23 +113,27 @@ func (r *sourceReader) file(files fs.FS, name, place, module string) error {
 	if len(text) > maxSchemaSize {
 		return &ParseError{place, 0, fmt.Sprintf("more than %d MiB is no schema", maxSchemaSize>>20)}
 	}
-	for at := 0; ; {
-		one, next := nextSchema(text, at)
-		m, err := Parse(place, one)
+	if !strings.HasSuffix(name, ".json") {
+		text = withoutProse(text)
+	}
+	for {
+		end := endOfSchema(text)
+		m, err := Parse(place, text[:end])
 		if err != nil {
 			return err
 		}
 		r.found = append(r.found, Found{module, place, m})
-		if at = next; len(bytes.TrimSpace(stripComments(text[at:]))) == 0 {
+		if len(bytes.TrimSpace(stripComments(text[end:]))) == 0 {
 			return nil
 		}
+		blank(text, 0, end) // so that lines stay
 	}
 }
 
-// nextSchema returns the schema that begins behind an offset, with a line in place of each one that comes before it, and the offset behind it.
-func nextSchema(text []byte, at int) (one []byte, next int) {
-	clean := stripComments(text[at:])
-	depth, end := 0, len(clean)
+// endOfSchema is the offset behind the first schema in a text.
+func endOfSchema(text []byte) int {
+	clean := stripComments(text)
+	depth := 0
 	for i := 0; i < len(clean); i++ {
 		switch clean[i] {
 		case '"':
@@ -138,13 +142,39 @@ func nextSchema(text []byte, at int) (one []byte, next int) {
 			depth++
 		case '}':
 			if depth--; depth == 0 {
-				end, i = i+1, len(clean)
+				return i + 1
 			}
 		}
 	}
-	next = at + end
-	one = bytes.Repeat([]byte("\n"), bytes.Count(text[:at], []byte("\n")))
-	return append(one, text[at:next]...), next
+	return len(text)
+}
+
+// withoutProse puts spaces in place of what stands around the schemas of a page that was saved as text.
+func withoutProse(text []byte) []byte {
+	for i := 0; i < len(text); {
+		from := i + indexOr(text[i:], "{", len(text)-i)
+		blank(text, i, from)
+		i = from + endOfSchema(text[from:])
+	}
+	return text
+}
+
+// ReadRelease reads a release to compare it with another: as ReadSources does, with keys of coordinator records in the form that they have since Kafka 4.0.
+// Before, they were plain data whose newest version was the record type.
+func ReadRelease(source string) ([]*Message, error) {
+	found, err := ReadSources(source)
+	messages := make([]*Message, 0, len(found))
+	for _, f := range found {
+		m := f.Message
+		if m.Kind == Data && strings.HasSuffix(f.Module, "-coordinator") && strings.HasSuffix(m.Name, "Key") {
+			m.Kind, m.APIKey, m.ValidVersions = CoordinatorKey, m.ValidVersions.High, Versions{}
+			for _, field := range m.Fields {
+				field.Versions = From(0)
+			}
+		}
+		messages = append(messages, m)
+	}
+	return messages, err
 }
 
 // ReadReleases notes what the index of a catalog says of releases at the messages that were found in it.

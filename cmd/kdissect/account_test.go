@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kdissect/kdissect/pcaps"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // sums are those figures of an account that add up, as JSON has them.
@@ -64,7 +65,7 @@ func dissectQuietly(t *testing.T, path string, source pcaps.Source, a *accountan
 	os.Stderr, _ = os.Open(os.DevNull)
 	defer os.Stderr.Close()
 	defer source.Close()
-	newPipeline([]string{path}, source, silence{}, a).dissectAll()
+	newPipeline(schema.Embedded(), []string{path}, source, silence{}, a).dissectAll()
 }
 
 func sum(figures map[string]int64) (n int64) {

@@ -42,6 +42,7 @@ type decodeFlags struct {
 	records                  bool
 	offsetsKey, offsetsValue bool
 	schema                   string
+	schemas                  schemaFlags
 	given                    *dissect.Given
 	layout                   *schema.Plan // of --api and --version, else nil
 }
@@ -78,6 +79,7 @@ func newDecode() *cobra.Command {
 	flags.BoolVar(&f.options.Layout, "layout", false, "json: offset and size of every field")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
 	flags.Var(&f.color, "color", "colours on a terminal")
+	f.schemas.register(flags)
 	cmd.MarkFlagsMutuallyExclusive("body", "records", "offsets-key", "offsets-value", "schema")
 	cmd.MarkFlagsMutuallyExclusive("request", "response")
 	return cmd
@@ -111,7 +113,11 @@ func (f *decodeFlags) settle(cmd *cobra.Command) error {
 	}
 	f.options.Color = isColorful(f.color)
 	f.options.Records = render.RecordsFull
-	f.given = dissect.NewGiven(schema.Embedded())
+	catalog, err := f.schemas.catalog()
+	if err != nil {
+		return err
+	}
+	f.given = dissect.NewGiven(catalog)
 	named, versioned := f.api != "", cmd.Flags().Changed("version")
 	switch {
 	case f.body && !f.request && !f.response:
@@ -123,7 +129,7 @@ func (f *decodeFlags) settle(cmd *cobra.Command) error {
 	case !named:
 		return nil
 	}
-	api, err := schema.Embedded().FindAPI(f.api)
+	api, err := catalog.FindAPI(f.api)
 	if err != nil {
 		return fmt.Errorf("--api: %w", err)
 	}
@@ -131,7 +137,7 @@ func (f *decodeFlags) settle(cmd *cobra.Command) error {
 	if f.request {
 		kind = schema.Request
 	}
-	if f.layout = schema.Embedded().Plan(api.Key, f.version, kind); f.layout == nil {
+	if f.layout = catalog.Plan(api.Key, f.version, kind); f.layout == nil {
 		return fmt.Errorf("--version: %s has no version %d; it has %s", api.Name, f.version, api.Versions)
 	}
 	return nil

@@ -37,6 +37,8 @@ const encodeExamples = `  kdissect encode '{"type":"REQUEST","apiName":"Metadata
 // encodeFlags are the flags of encode.
 type encodeFlags struct {
 	raw     bool
+	schemas schemaFlags
+	catalog *schema.Catalog
 	options encode.Options
 }
 
@@ -55,6 +57,7 @@ func newEncode() *cobra.Command {
 	flags.BoolVar(&f.raw, "raw", false, "the bytes themselves, not hex")
 	flags.BoolVar(&f.options.BodyOnly, "body", false, "the body alone: no size, no header, no version in front")
 	flags.BoolVar(&f.options.Defaults, "defaults", false, "fields that are missing take their defaults")
+	f.schemas.register(flags)
 	return cmd
 }
 
@@ -73,6 +76,11 @@ func oneInput(what string) cobra.PositionalArgs {
 
 // encode writes every message of the input.
 func (f *encodeFlags) encode(argument string) error {
+	catalog, err := f.schemas.catalog()
+	if err != nil {
+		return err
+	}
+	f.catalog = catalog
 	input, name, err := openInput(argument, func(s string) bool { return strings.HasPrefix(strings.TrimSpace(s), "{") })
 	if err != nil {
 		return err
@@ -106,7 +114,7 @@ func (f *encodeFlags) encode(argument string) error {
 }
 
 func (f *encodeFlags) write(out io.Writer, document []byte) error {
-	m, err := encode.Parse(schema.Embedded(), document)
+	m, err := encode.Parse(f.catalog, document)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ type explainFlags struct {
 	request, response bool
 	list              bool
 	failure           string
+	schemas           schemaFlags
 }
 
 func newExplain() *cobra.Command {
@@ -60,12 +61,16 @@ func newExplain() *cobra.Command {
 	flags.BoolVar(&f.list, "list", false, "a table of all APIs and their versions")
 	flags.VarP(&f.output, "output", "o", "format")
 	flags.Var(&f.color, "color", "colours on a terminal")
+	f.schemas.register(flags)
 	cmd.MarkFlagsMutuallyExclusive("request", "response", "error", "list")
 	return cmd
 }
 
 func (f *explainFlags) explain(args []string) error {
-	catalog := schema.Embedded()
+	catalog, err := f.schemas.catalog()
+	if err != nil {
+		return err
+	}
 	switch {
 	case (f.list || f.failure != "") && len(args) > 0:
 		return fmt.Errorf("--list and --error take no name of an API; leave %q out", args[0])

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/render"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // A classicFile is a little-endian file of classic pcap, cut at its records.
@@ -117,7 +118,7 @@ func linesOf(t *testing.T, files ...string) []map[string]any {
 	defer source.Close()
 	var out bytes.Buffer
 	format := render.NewJSON(&out, render.Options{Packets: true, Files: files})
-	if err := newPipeline(files, source, format, nil).dissectAll(); err != nil {
+	if err := newPipeline(schema.Embedded(), files, source, format, nil).dissectAll(); err != nil {
 		t.Fatal(err)
 	}
 	var lines []map[string]any

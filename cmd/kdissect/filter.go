@@ -25,6 +25,7 @@ type filterFlags struct {
 	count                      int64
 
 	flags    *pflag.FlagSet
+	catalog  *schema.Catalog
 	criteria *filter.Criteria // nil when all are wanted
 	matched  *atomic.Int64
 }
@@ -58,7 +59,8 @@ var filterNames = []string{"api", "topic", "group", "client", "transactional-id"
 	"errors", "unanswered", "slow", "key", "grep", "where", "request", "response", "count"}
 
 // settle reads what the flags say.
-func (f *filterFlags) settle() error {
+func (f *filterFlags) settle(catalog *schema.Catalog) error {
+	f.catalog = catalog
 	used := false
 	for _, name := range filterNames {
 		used = used || f.flags.Changed(name)
@@ -86,7 +88,7 @@ func (f *filterFlags) settle() error {
 }
 
 func (f *filterFlags) settleNames(c *filter.Criteria) (err error) {
-	if c.APIs, err = parseAll("api", f.apis, func(s string) (int16, error) { return filter.ParseAPI(schema.Embedded(), s) }); err != nil {
+	if c.APIs, err = parseAll("api", f.apis, func(s string) (int16, error) { return filter.ParseAPI(f.catalog, s) }); err != nil {
 		return err
 	}
 	if c.Topics, err = parseAll("topic", f.topics, filter.ParseTopic); err != nil {
@@ -147,7 +149,7 @@ func (f *filterFlags) settleRecords(c *filter.Criteria) (err error) {
 		}
 	}
 	if f.where != "" {
-		c.Where, err = filter.ParseWhere(f.where, schema.Embedded())
+		c.Where, err = filter.ParseWhere(f.where, f.catalog)
 	}
 	return err
 }

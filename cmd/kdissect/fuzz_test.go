@@ -76,7 +76,7 @@ func readFuzzed(file []byte, output string, workers int) (out, log string) {
 	if workers > 1 {
 		format = render.NewParallel(&w, &l, workers, f.create)
 	}
-	newPipeline(files, source, format, nil).dissectAll() // that the input is damaged is no matter
+	newPipeline(schema.Embedded(), files, source, format, nil).dissectAll() // that the input is damaged is no matter
 	return w.String(), l.String()
 }
 

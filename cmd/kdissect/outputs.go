@@ -10,7 +10,7 @@ import (
 )
 
 // check refuses flags of outputs that make no sense, or none together, and reads those that have a grammar.
-func (f *readFlags) check() (err error) {
+func (f *readFlags) check(catalog *schema.Catalog) (err error) {
 	output := f.output.value
 	table := output == "tsv" || output == "csv"
 	switch {
@@ -28,7 +28,7 @@ func (f *readFlags) check() (err error) {
 		return fmt.Errorf("--time is for people: -o %s has times in UTC or none", output)
 	}
 	if table {
-		if f.columns, err = render.Columns(cmp.Or(f.fields, render.DefaultFields), schema.Embedded()); err != nil {
+		if f.columns, err = render.Columns(cmp.Or(f.fields, render.DefaultFields), catalog); err != nil {
 			return fmt.Errorf("--fields: %w", err)
 		}
 	}

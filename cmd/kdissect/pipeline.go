@@ -33,8 +33,8 @@ type pipeline struct {
 // maxDamages is how many damages of the input are told one by one.
 const maxDamages = 20
 
-func newPipeline(files []string, source pcaps.Source, format render.Format, account *accountant) *pipeline {
-	d := dissect.New(schema.Embedded(), format.Needs(), format)
+func newPipeline(catalog *schema.Catalog, files []string, source pcaps.Source, format render.Format, account *accountant) *pipeline {
+	d := dissect.New(catalog, format.Needs(), format)
 	d.Files = files
 	return &pipeline{files: files, source: source, format: format, account: account, log: os.Stderr, dissector: d, assembler: reassembly.New(d),
 		enough: func() bool { return false }, start: &atomic.Int64{}}

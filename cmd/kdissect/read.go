@@ -36,6 +36,7 @@ type readFlags struct {
 	memory  size
 	options render.Options
 	filter  filterFlags
+	schemas schemaFlags
 
 	times     choice
 	int64s    choice
@@ -96,6 +97,7 @@ func newRead() *cobra.Command {
 	flags.Var(&f.memory, "max-memory", "what may be kept of connections; those silent for longest are forgotten first")
 	flags.Var(&f.color, "color", "colours on a terminal")
 	f.filter.register(flags)
+	f.schemas.register(flags)
 	return cmd
 }
 
@@ -137,13 +139,17 @@ func placeOf(file string) string {
 
 // read dissects captures, several as one, and prints what is in them.
 func (f *readFlags) read(files []string) error {
-	if err := f.check(); err != nil {
+	catalog, err := f.schemas.catalog()
+	if err != nil {
+		return err
+	}
+	if err := f.check(catalog); err != nil {
 		return err
 	}
 	if f.follow && len(files) > 1 {
 		return fmt.Errorf("--follow reads one capture as it grows, not %d: name the one that is being written, or leave --follow out to read what is there", len(files))
 	}
-	if err := f.filter.settle(); err != nil {
+	if err := f.filter.settle(catalog); err != nil {
 		return err
 	}
 	var topics []namedTopic
@@ -168,7 +174,7 @@ func (f *readFlags) read(files []string) error {
 	}
 	defer source.Close()
 	done := f.direct(files)
-	p := newPipeline(files, source, f.watched(), f.accountant())
+	p := newPipeline(catalog, files, source, f.watched(), f.accountant())
 	p.log, p.progress = f.log, f.progress
 	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for looking ahead, for garbage, and for what is not counted exactly
 	p.start = f.options.Start

@@ -60,7 +60,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(nearestFlag)
 	read := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error { return nearestCommand(cmd, args, read(cmd, args)) }
-	root.AddCommand(newRead(), newDecode(), newEncode(), newExplain(), newVersion(), newManual())
+	root.AddCommand(newRead(), newDecode(), newEncode(), newExplain(), newSchemas(), newVersion(), newManual())
 	for _, cmd := range append(root.Commands(), root) {
 		completeFlags(cmd)
 	}

@@ -29,7 +29,7 @@ func jsonLines(t *testing.T, workers int, onePass bool, files ...string) []byte 
 	format := render.NewParallel(&out, io.Discard, workers, func(out, _ io.Writer, _ bool) render.Format {
 		return render.NewJSON(out, render.Options{Records: render.RecordsFull, Files: files})
 	})
-	p := newPipeline(files, source, format, nil)
+	p := newPipeline(schema.Embedded(), files, source, format, nil)
 	if !onePass {
 		defer lookAheadFor(p.dissector, reassembly.DefaultMemory, func() (pcaps.Source, error) { return pcaps.OpenAll(files...) }).Close()
 	}
@@ -133,7 +133,7 @@ func TestLookAheadWithoutFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	p := newPipeline([]string{"gone.pcap"}, source, render.NewJSON(&out, render.Options{Records: render.RecordsFull}), nil)
+	p := newPipeline(schema.Embedded(), []string{"gone.pcap"}, source, render.NewJSON(&out, render.Options{Records: render.RecordsFull}), nil)
 	defer lookAheadFor(p.dissector, reassembly.DefaultMemory, func() (pcaps.Source, error) { return pcaps.Open(filepath.Join(t.TempDir(), "gone.pcap")) }).Close()
 	if err := p.dissectAll(); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/render"
+	"github.com/kdissect/kdissect/schema"
 )
 
 // What is in a capture, found without the packages under test but the one that reads files: payload laid out by its sequence
@@ -344,7 +345,7 @@ func (m *printed) has(codes ...string) bool {
 func dissectTo(t testing.TB, name string, source pcaps.Source, format render.Format) {
 	t.Helper()
 	status := statusError{}
-	if err := newPipeline([]string{name}, source, format, nil).dissectAll(); err != nil && !(errors.As(err, &status) && status.status == statusDamaged) {
+	if err := newPipeline(schema.Embedded(), []string{name}, source, format, nil).dissectAll(); err != nil && !(errors.As(err, &status) && status.status == statusDamaged) {
 		t.Fatal(err)
 	}
 }
