@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 // A writer lays a schema out.
@@ -124,9 +126,20 @@ func (w *writer) field(indent string, f *Field) {
 	}
 }
 
+// quote writes a string of JSON. What is not printable is escaped: a loaded schema may hold anything.
 func quote(s string) string {
-	b, _ := json.Marshal(s) // a string cannot fail
-	return string(b)
+	text, _ := json.Marshal(s) // a string cannot fail
+	var b strings.Builder
+	for _, r := range string(text) {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 func (w *writer) pair(indent, key, value string) { w.raw(indent, key, quote(value)) }

@@ -215,8 +215,16 @@ func (p *parser) versions(culprit, s string) Versions {
 
 func (p *parser) message(raw *rawMessage) *Message {
 	m := &Message{Name: raw.Name, APIKey: -1, LatestUnstable: raw.LatestUnstable.isTrue(), Listeners: raw.Listeners}
-	if raw.Name == "" {
+	switch {
+	case raw.Name == "":
 		p.fail("", "a message without a name")
+	case !isName(raw.Name):
+		p.fail(raw.Name, "%q is no name: it has letters and digits only", raw.Name)
+	}
+	for _, word := range raw.Listeners {
+		if !isName(word) {
+			p.fail(word, "%q is no name: it has letters and digits only", word)
+		}
 	}
 	m.Kind = p.kind(raw.Type)
 	m.ValidVersions = p.versions("validVersions", raw.Valid)
@@ -243,6 +251,17 @@ func (p *parser) message(raw *rawMessage) *Message {
 		}
 	}
 	return m
+}
+
+// isName tells whether a name is one that Kafka's generator takes.
+func isName(s string) bool {
+	for i, c := range s {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func (p *parser) kind(name string) Kind {
@@ -282,8 +301,11 @@ func (p *parser) field(owner string, raw *rawField) *Field {
 	p.seen[raw.Name]++
 	f := &Field{Name: raw.Name, Tag: -1, nth: p.seen[raw.Name], EntityType: raw.EntityType, MapKey: raw.MapKey.isTrue(),
 		Ignorable: raw.Ignorable.isTrue(), about: raw.About, owner: owner}
-	if raw.Name == "" {
+	switch {
+	case raw.Name == "":
 		p.fail(owner, "%s: a field without a name", owner)
+	case !isName(raw.Name):
+		p.fail(raw.Name, "%s: %q is no name: it has letters and digits only", owner, raw.Name)
 	}
 	f.Type = p.fieldType(raw)
 	f.Tagged = p.versions(raw.Name, raw.Tagged)
@@ -326,7 +348,7 @@ func (p *parser) fieldType(raw *rawField) Type {
 			return t
 		}
 	}
-	if name == "" || name[0] < 'A' || name[0] > 'Z' {
+	if name == "" || name[0] < 'A' || name[0] > 'Z' || !isName(name) {
 		p.fail(raw.Name, "field %s: unknown type %q", raw.Name, raw.Type)
 	}
 	t.Struct = name

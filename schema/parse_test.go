@@ -76,6 +76,8 @@ func TestParseErrors(t *testing.T) {
 		{"a name that occurs twice", `"name": "Row", "type": "int16"`, `"name": "Count", "type": "int128"`, `probe.json:17: field Count: unknown type "int128"`,
 			""},
 		// Rules of Kafka's generator (FieldSpec) that plans do not depend on.
+		{"a name with a control character", `"name": "Label"`, `"name": "La\u001bbel"`, `probe.json:9: ProbeRequest: "La\x1bbel" is no name`, "the line is looked for by the name as it is"},
+		{"a name of two words", `"name": "Label"`, `"name": "A Label"`, `probe.json:9: ProbeRequest: "A Label" is no name`, ""},
 		{"flexible versions that end", `"flexibleVersions": "2+"`, `"flexibleVersions": "0-1"`, `probe.json:6: flexibleVersions 0-1 leave out 2`, ""},
 		{"null where no value can be null", `"int32", "versions": "0+"`, `"int32", "versions": "0+", "nullableVersions": "0+"`, `probe.json:8: `, ""},
 		{"tagged in versions that are not flexible", `"versions": "2+", "taggedVersions": "2+"`, `"versions": "0+", "taggedVersions": "0+"`, `probe.json:10: `, ""},

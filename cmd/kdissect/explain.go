@@ -25,6 +25,7 @@ const explainExamples = `  kdissect explain Fetch                          the n
   kdissect explain describelogdirs --version 5 --response
   kdissect explain 34 --version 2 -o json | jq .request.layout
   kdissect explain ConsumerProtocolSubscription
+  kdissect explain --html Produce > produce.html
   kdissect explain --error 35                     an error, by number or name
   kdissect explain --list                         every API and its versions`
 
@@ -34,7 +35,7 @@ type explainFlags struct {
 	color             choice
 	version           int16
 	request, response bool
-	list              bool
+	list, html        bool
 	failure           string
 	schemas           schemaFlags
 }
@@ -59,10 +60,14 @@ func newExplain() *cobra.Command {
 	flags.BoolVar(&f.response, "response", false, "the response only")
 	flags.StringVar(&f.failure, "error", "", "an error `code` instead, by number or name")
 	flags.BoolVar(&f.list, "list", false, "a table of all APIs and their versions")
+	flags.BoolVar(&f.html, "html", false, "one page of HTML, for a browser")
 	flags.VarP(&f.output, "output", "o", "format")
 	flags.Var(&f.color, "color", "colours on a terminal")
 	f.schemas.register(flags)
 	cmd.MarkFlagsMutuallyExclusive("request", "response", "error", "list")
+	for _, other := range []string{"output", "error", "list"} {
+		cmd.MarkFlagsMutuallyExclusive("html", other)
+	}
 	return cmd
 }
 
@@ -90,6 +95,9 @@ func (f *explainFlags) explain(args []string) error {
 	page, err := explain.NewPage(catalog, args[0], f.version, f.kinds()...)
 	if err != nil {
 		return err
+	}
+	if f.html {
+		return page.WriteHTML(os.Stdout)
 	}
 	return f.print(page, page.AppendText(nil, isColorful(f.color)))
 }
