@@ -20,11 +20,11 @@ var headings = []struct {
 	{"Output", []string{"output", "records", "full", "hex", "max-records", "max-bytes", "layout", "packets", "int64", "fields", "time", "sort", "top",
 		"account", "state", "show-secrets", "color"}},
 	{"Filters", filterNames},
-	{"Reading", []string{"follow", "topic-ids", "one-pass", "max-memory"}},
+	{"Reading", []string{"follow", "topic-ids", "one-pass", "max-memory", "schemas", "api-key", "coordinator-topic"}},
 }
 
 // sortedUnderHeadings is how many flags a command has at least when they are sorted under headings.
-const sortedUnderHeadings = 20
+const sortedUnderHeadings = 30
 
 // A section is some flags of a command.
 type section struct {
