@@ -328,7 +328,6 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	if i := request.Inferred; i != nil && !i.Clear {
 		return append(append(b, "orphan: "...), i.String()...)
 	}
-	q := request.Facts()
 	if a := request.Auth; a != nil {
 		b = appendEscaped(b, a.Mechanism, false)
 		if a.Step != "handshake" && a.Step != "" { // the API's name says it of a handshake
@@ -339,14 +338,14 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	if request.Secret() || x.Response != nil && x.Response.Secret() {
 		return b
 	}
-	topics, partly := q.Topics, false
-	if x.Response != nil {
-		if r := x.Response.Facts(); len(topics) == 0 || r.HasRecords {
-			if len(r.Topics) > 0 {
-				topics, partly = r.Topics, r.HasRecords
-			}
-		}
-	}
+	b = appendWho(b, start, request)
+	b = appendContents(b, start, x)
+	return appendHeld(b, start, request)
+}
+
+// appendWho appends who asks, and after what.
+func appendWho(b []byte, start int, request *dissect.Message) []byte {
+	q := request.Facts()
 	if name := request.Enveloped(); name != "" {
 		b = append(space(b, start), name...)
 	}
@@ -362,7 +361,19 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	}
 	b = appendLabelled(b, "group", q.Group)
 	b = appendLabelled(b, "member", q.Member)
-	b = appendLabelled(b, "txn", q.TransactionalID)
+	return appendLabelled(b, "txn", q.TransactionalID)
+}
+
+// appendContents appends topics and records: those of the answer where the request names none, or where the answer brings records.
+func appendContents(b []byte, start int, x *dissect.Exchange) []byte {
+	request := leading(x)
+	q := request.Facts()
+	topics, partly := q.Topics, false
+	if x.Response != nil {
+		if r := x.Response.Facts(); len(r.Topics) > 0 && (len(topics) == 0 || r.HasRecords) {
+			topics, partly = r.Topics, r.HasRecords
+		}
+	}
 	for i := range topics {
 		if i == maxTopics {
 			b = fmt.Appendf(space(b, start), "+%d topics", len(topics)-maxTopics)
@@ -383,14 +394,19 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		b = appendCount(space(b, start), int64(q.Batches), "batch", "batches")
 		b = appendCount(space(b, start), q.Records, "record", "records")
 	}
-	if q.HasSession && q.SessionID != 0 {
+	return b
+}
+
+// appendHeld appends the session that a fetch goes on with, and how many partitions that holds.
+func appendHeld(b []byte, start int, request *dissect.Message) []byte {
+	if q := request.Facts(); q.HasSession && q.SessionID != 0 {
 		b = append(space(b, start), "session "...)
 		b = strconv.AppendInt(b, q.SessionID, 10)
 		b = append(b, '/')
 		b = strconv.AppendInt(b, q.SessionEpoch, 10)
 	}
 	if s := request.Session; s != nil && s.Known && s.Step == dissect.SessionContinues {
-		b = strconv.AppendInt(append(b, " holds "...), int64(s.Partitions), 10)
+		b = strconv.AppendInt(append(space(b, start), "holds "...), int64(s.Partitions), 10)
 		if s.Added+s.Forgotten > 0 {
 			b = fmt.Appendf(b, " (+%d -%d)", s.Added, s.Forgotten)
 		}
