@@ -141,6 +141,8 @@ type queue struct {
 	ring   []*request
 	held   int // memory of the requests in it, as of their last count
 	passed int // those of items that were passed over: their answers were lost
+
+	ids map[int32]int // how many of items have a correlation id; nil as long as there are few
 }
 
 // Bounds of a queue. Producers have 5 requests in flight, some clients thousands; where one side of a connection is not captured nothing
@@ -150,12 +152,24 @@ const (
 	maxPendingOneWay = 64
 )
 
+// fewPending is how many requests are looked through one by one for each position at which an answer could begin.
+const fewPending = 64
+
 func (q *queue) push(r *request) {
 	if len(q.items) == cap(q.items) && 2*len(q.items) <= cap(q.ring) {
 		q.items = append(q.ring[:0], q.items...)
 	}
 	q.items = append(q.items, r)
 	q.count(r)
+	switch {
+	case q.ids != nil:
+		q.ids[r.header.CorrelationID]++
+	case len(q.items) > fewPending:
+		q.ids = make(map[int32]int, 2*fewPending)
+		for _, r := range q.items {
+			q.ids[r.header.CorrelationID]++
+		}
+	}
 	if cap(q.items) > cap(q.ring) {
 		q.ring = q.items
 	}
@@ -175,6 +189,9 @@ const maxLateRequest = 64
 // again: so one that was passed over comes last, since its answer was lost, and one that came long after the answer does not count.
 func (q *queue) find(correlationID int32, from reassembly.Origin) int {
 	passed := -1
+	if q.ids != nil && q.ids[correlationID] == 0 {
+		return -1
+	}
 	for i, r := range q.items {
 		if r.header.CorrelationID != correlationID || r.header.Token || r.last.Since(from) > maxLateRequest {
 			continue
@@ -197,6 +214,7 @@ func (q *queue) take(i int) *request {
 	if r.passed {
 		q.passed--
 	}
+	q.forget(r.header.CorrelationID)
 	if i == 0 {
 		q.items = q.items[1:]
 		return r
@@ -204,6 +222,19 @@ func (q *queue) take(i int) *request {
 	copy(q.items[i:], q.items[i+1:])
 	q.items = q.items[:len(q.items)-1]
 	return r
+}
+
+// forget takes note that a request with a correlation id has left.
+func (q *queue) forget(correlationID int32) {
+	switch n := q.ids[correlationID]; {
+	case q.ids == nil:
+	case len(q.items) == 1: // the last one
+		q.ids = nil
+	case n == 1:
+		delete(q.ids, correlationID)
+	default:
+		q.ids[correlationID] = n - 1
+	}
 }
 
 // remove takes a request out of the queue if it is in there.

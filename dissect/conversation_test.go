@@ -485,3 +485,26 @@ func TestInFlight(t *testing.T) {
 		t.Errorf("got %d, want %d", got, want)
 	}
 }
+
+// However many requests wait, each is found by its correlation id, also one that is in use twice, until it is taken.
+func TestManyPending(t *testing.T) {
+	var q queue
+	const many = 3 * fewPending
+	for i := range int32(many) {
+		q.push(&request{header: Header{CorrelationID: i / 2}})
+	}
+	for left := many; left > 0; left-- {
+		id := int32(left-1) / 2
+		at := q.find(id, reassembly.Origin{})
+		if at < 0 || q.find(many, reassembly.Origin{}) >= 0 {
+			t.Fatalf("%d left: request %d is at %d", left, id, at)
+		}
+		q.take(at)
+		if left%2 == 1 && q.find(id, reassembly.Origin{}) >= 0 {
+			t.Fatalf("%d left: request %d is still there", left, id)
+		}
+	}
+	if q.ids != nil || q.held != 0 {
+		t.Errorf("an empty queue holds %d bytes and %d ids", q.held, len(q.ids))
+	}
+}

@@ -23,7 +23,7 @@ const maxServers = 64 << 10
 
 // memory is how many bytes the connection takes, with the requests that wait.
 func (c *conn) memory() int {
-	return connSize + 8*cap(c.pending.ring) + int(unsafe.Sizeof(sessionKey{}))*cap(c.shares) + c.pending.held + c.offered.memory() + 16*len(c.spoken) + c.ending.memory() +
+	return connSize + 8*cap(c.pending.ring) + int(unsafe.Sizeof(sessionKey{}))*cap(c.shares) + c.pending.held + 32*len(c.pending.ids) + c.offered.memory() + 16*len(c.spoken) + c.ending.memory() +
 		len(c.clientID) + len(c.auth.mechanism) + len(c.auth.user) + c.halves[0].memory() + c.halves[1].memory()
 }
 
