@@ -106,13 +106,16 @@ const (
 // NewParallel returns a format that writes what several instances of a format write, as many as there are workers. create makes an instance; first
 // is true for the one that writes what comes before and behind all messages.
 func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer, first bool) Format) *Parallel {
+	return newParallel(out, log, workers, workers*jobsPerWorker, create)
+}
+
+func newParallel(out, log io.Writer, workers, jobs int, create func(out, log io.Writer, first bool) Format) *Parallel {
 	p := &Parallel{out: out, log: log, lastOut: &bytes.Buffer{}, lastLog: &bytes.Buffer{}}
 	p.last = create(p.lastOut, p.lastLog, true)
 	p.needs = p.last.Needs()
 	p.last.Flush()
 	p.copy(out, p.lastOut)
 	p.lastOut.Reset()
-	jobs := workers * jobsPerWorker
 	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
 	held := min(maxHeld, maxHeldInAll/jobs)
 	for range jobs {
@@ -290,6 +293,11 @@ func (p *Parallel) drain() {
 // Flush implements Format: what has been handed over so far is written soon. It returns the error of an earlier write.
 func (p *Parallel) Flush() error {
 	p.dispatch()
+	return p.failure()
+}
+
+// failure returns the error of an earlier write.
+func (p *Parallel) failure() error {
 	if err := p.failed.Load(); err != nil {
 		return *err
 	}

@@ -16,10 +16,12 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/render"
+	"github.com/kdissect/kdissect/schema"
 	"github.com/kdissect/kdissect/state"
 )
 
@@ -37,6 +39,7 @@ type readFlags struct {
 	options render.Options
 	filter  filterFlags
 	schemas schemaFlags
+	catalog *schema.Catalog
 
 	times     choice
 	int64s    choice
@@ -47,13 +50,15 @@ type readFlags struct {
 	cutValues bool // --max-bytes was given
 
 	topicIDs string // name of a file with ids and names of topics
+	topics   []namedTopic
 
 	out, log io.Writer
 	progress *progress
 }
 
-func newRead() *cobra.Command {
-	f := readFlags{
+// newReadFlags returns the flags with what they are unless they are given.
+func newReadFlags() readFlags {
+	return readFlags{
 		output:  choice{"tree", []string{"tree", "summary", "json", "requestlog", "records", "tsv", "csv"}},
 		records: choice{"", []string{"size", "batches", "full", "none"}},
 		color:   choice{"auto", []string{"auto", "always", "never"}},
@@ -61,6 +66,10 @@ func newRead() *cobra.Command {
 		times:   choice{"utc", []string{"utc", "local", "relative", "delta"}},
 		int64s:  choice{"number", []string{"number", "string"}},
 	}
+}
+
+func newRead() *cobra.Command {
+	f := newReadFlags()
 	cmd := &cobra.Command{
 		Use:     "read [flags] FILE...",
 		Short:   "Read captures: every message as a tree, a line, or JSON",
@@ -68,13 +77,26 @@ func newRead() *cobra.Command {
 		Example: readExamples,
 		Args:    someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.silent = (f.account || f.state) && !cmd.Flags().Changed("output")
-			f.cutValues = cmd.Flags().Changed("max-bytes")
+			f.given(cmd.Flags())
 			return f.read(args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	f.register(flags)
+	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
+	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
+	return cmd
+}
+
+// given notes what follows from flags being given at all.
+func (f *readFlags) given(flags *pflag.FlagSet) {
+	f.silent = (f.account || f.state) && !flags.Changed("output")
+	f.cutValues = flags.Changed("max-bytes")
+}
+
+// register adds the flags of all sources.
+func (f *readFlags) register(flags *pflag.FlagSet) {
 	flags.VarP(&f.output, "output", "o", "format")
 	flags.BoolVar(&f.options.Full, "full", false, "tree: every node, nothing folded or cut")
 	flags.BoolVarP(&f.options.Hex, "hex", "x", false, "tree: the bytes of each message as well")
@@ -91,14 +113,11 @@ func newRead() *cobra.Command {
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
 	flags.BoolVar(&f.account, "account", false, "where each byte went, and what is missing; behind the messages with -o")
 	flags.BoolVar(&f.state, "state", false, "brokers, partitions, groups and transactions as last seen; behind the messages with -o")
-	flags.BoolVar(&f.follow, "follow", false, "read on as the file grows, until interrupted")
 	flags.StringVar(&f.topicIDs, "topic-ids", "", "`file` with names of topics that the capture may lack: a line each, id and name")
-	flags.BoolVar(&f.onePass, "one-pass", false, "look for the names of topic ids in what comes before them only")
 	flags.Var(&f.memory, "max-memory", "what may be kept of connections; those silent for longest are forgotten first")
 	flags.Var(&f.color, "color", "colours on a terminal")
 	f.filter.register(flags)
 	f.schemas.register(flags)
-	return cmd
 }
 
 // someFiles wants at least one file, and each once: all of what came twice would be taken for retransmissions.
@@ -139,23 +158,38 @@ func placeOf(file string) string {
 
 // read dissects captures, several as one, and prints what is in them.
 func (f *readFlags) read(files []string) error {
-	catalog, err := f.schemas.catalog()
-	if err != nil {
-		return err
-	}
-	if err := f.check(catalog); err != nil {
-		return err
-	}
 	if f.follow && len(files) > 1 {
 		return fmt.Errorf("--follow reads one capture as it grows, not %d: name the one that is being written, or leave --follow out to read what is there", len(files))
 	}
-	if err := f.filter.settle(catalog); err != nil {
+	if err := f.prepare(files); err != nil {
 		return err
 	}
-	var topics []namedTopic
+	source, err := f.open(files)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	done := f.direct(files)
+	p := f.pipeline(files, source, f.watched(f.format()))
+	if f.looksAhead(files) {
+		defer lookAheadFor(p.dissector, int(f.memory/4), func() (pcaps.Source, error) { return f.open(files) }).Close()
+	}
+	return f.dissect(p, done)
+}
+
+// prepare checks what the flags say, and settles what follows from it, before anything is opened.
+func (f *readFlags) prepare(files []string) (err error) {
+	if f.catalog, err = f.schemas.catalog(); err != nil {
+		return err
+	}
+	if err := f.check(f.catalog); err != nil {
+		return err
+	}
+	if err := f.filter.settle(f.catalog); err != nil {
+		return err
+	}
 	if f.topicIDs != "" {
-		var err error
-		if topics, err = readTopicIDs(f.topicIDs); err != nil {
+		if f.topics, err = readTopicIDs(f.topicIDs); err != nil {
 			return err
 		}
 	}
@@ -168,23 +202,24 @@ func (f *readFlags) read(files []string) error {
 	}
 	debug.SetMemoryLimit(int64(limit))
 	f.settle(files)
-	source, err := f.open(files)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	done := f.direct(files)
-	p := newPipeline(catalog, files, source, f.watched(), f.accountant())
+	return nil
+}
+
+// pipeline returns one for a source of packets, as the flags want it.
+func (f *readFlags) pipeline(files []string, source pcaps.Source, format render.Format) *pipeline {
+	p := newPipeline(f.catalog, files, source, format, f.accountant())
 	p.log, p.progress = f.log, f.progress
 	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for looking ahead, for garbage, and for what is not counted exactly
 	p.start = f.options.Start
-	for _, topic := range topics {
+	for _, topic := range f.topics {
 		p.dissector.NameTopic(topic.id, topic.name)
 	}
-	if f.looksAhead(files) {
-		defer lookAheadFor(p.dissector, int(f.memory/4), func() (pcaps.Source, error) { return f.open(files) }).Close()
-	}
 	p.enough = f.filter.enough
+	return p
+}
+
+// dissect runs a pipeline to its end. done takes the error that the output ended with, and gives up what it was written through.
+func (f *readFlags) dissect(p *pipeline, done func(error) error) error {
 	if err := done(p.dissectAll()); err != nil {
 		return err
 	}
@@ -210,12 +245,12 @@ func (f *readFlags) aside() io.Writer {
 	return f.log
 }
 
-// watched returns the format, which keeps what the capture tells of the cluster where that is asked for.
-func (f *readFlags) watched() render.Format {
+// watched puts in front of a format what keeps what the capture tells of the cluster, where that is asked for.
+func (f *readFlags) watched(format render.Format) render.Format {
 	if !f.state {
-		return f.format()
+		return format
 	}
-	w := newWitness(f.format(), f.aside())
+	w := newWitness(format, f.aside())
 	w.json, w.behind = f.output.value == "json", f.output.value == "tree" && !f.silent
 	return w
 }
@@ -290,14 +325,18 @@ func (f *readFlags) format() render.Format {
 	if f.silent {
 		return silence{}
 	}
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
-	if workers == 1 || f.filter.count > 0 { // when there is enough has to be known while reading
+	if runtime.GOMAXPROCS(0) == 1 || f.filter.count > 0 { // when there is enough has to be known while reading
 		return f.filter.heads(f.create(f.out, f.log, true))
 	}
-	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta {
-		workers = 1
+	return f.filter.heads(render.NewParallel(f.out, f.log, f.workers(), f.create))
+}
+
+// workers returns by how many workers the output may be written.
+func (f *readFlags) workers() int {
+	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta || f.filter.count > 0 {
+		return 1
 	}
-	return f.filter.heads(render.NewParallel(f.out, f.log, workers, f.create))
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
 // create returns one instance of the output. first is false for those that only go on.

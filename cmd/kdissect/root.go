@@ -21,6 +21,7 @@ const rootExamples = `Look at a capture:
   kdissect -o summary capture.pcapng       a line for each request and its response
   kdissect -o summary broker-1.pcap.*      a rotated set as one capture
   tcpdump -U -w - port 9092 | kdissect -   from a pipe, as the packets come
+  kdissect live -o summary                 from the interfaces of this host
 
 Find what matters:
   kdissect -o summary --errors capture.pcap
@@ -60,7 +61,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(nearestFlag)
 	read := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error { return nearestCommand(cmd, args, read(cmd, args)) }
-	root.AddCommand(newRead(), newDecode(), newEncode(), newExplain(), newSchemas(), newVersion(), newManual())
+	root.AddCommand(newRead(), newLive(), newInterfaces(), newDecode(), newEncode(), newExplain(), newSchemas(), newVersion(), newManual())
 	for _, cmd := range append(root.Commands(), root) {
 		completeFlags(cmd)
 	}

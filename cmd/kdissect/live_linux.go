@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/net/bpf"
+
+	"github.com/kdissect/kdissect/pcapfilter"
+	"github.com/kdissect/kdissect/pcaps"
+	"github.com/kdissect/kdissect/render"
+)
+
+const liveHelp = `Read Kafka as it passes a network interface of this host: all that read can show, and all its filters. Which packets are
+looked at is said as for tcpdump: tcp port 9092 and host 10.0.0.7. Without an expression it is TCP on the ports that Java processes
+listen on or, where none is found, all TCP.`
+
+const liveExamples = `  kdissect live -o summary                          the brokers of this host
+  kdissect live -i eth0 -o summary tcp port 9092    an interface, and a port
+  kdissect live -o summary --slow 100ms             what is slow
+  kdissect live --netns $(pidof java) -o summary    in the container of a process`
+
+// liveFlags are the flags of live.
+type liveFlags struct {
+	readFlags
+	network     string // interface
+	namespace   string
+	user        string
+	snapLen     size
+	buffer      size
+	promiscuous bool
+}
+
+func newLive() *cobra.Command {
+	f := liveFlags{readFlags: newReadFlags(), buffer: 32 << 20}
+	cmd := &cobra.Command{
+		Use:     "live [flags] [EXPRESSION]",
+		Short:   "Read from a network interface of this host",
+		Long:    liveHelp,
+		Example: liveExamples,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given(cmd.Flags())
+			return f.live(strings.Join(args, " "))
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.network, "interface", "i", pcaps.AnyInterface, "`name`, or any; kdissect interfaces lists them")
+	flags.StringVar(&f.namespace, "netns", "", "capture in the network namespace of this `process or path`")
+	flags.StringVar(&f.user, "user", "", "go on as this `user` once the capture is open")
+	flags.VarP(&f.snapLen, "snaplen", "s", "how much to take of a packet, 0 for all; 200 leaves room for what pairs requests and answers")
+	flags.Var(&f.buffer, "buffer", "for packets that wait, in the kernel")
+	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take packets that are for other hosts, too")
+	f.register(flags)
+	return cmd
+}
+
+// live captures and prints until it is interrupted.
+func (f *liveFlags) live(expression string) error {
+	if f.snapLen > maxSnapLen {
+		return fmt.Errorf("--snaplen wants at most %d", maxSnapLen)
+	}
+	if f.buffer < minBuffer || f.buffer > maxBuffer {
+		return fmt.Errorf("--buffer wants a size from %v to %v", &minBuffer, &maxBuffer)
+	}
+	names := []string{f.network}
+	if err := f.prepare(names); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // who interrupts twice does not want to wait
+	capture, what, err := f.open(ctx, expression)
+	if err != nil {
+		return f.explain(err)
+	}
+	defer capture.Close()
+	if err := dropRights(f.user); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "kdissect: capturing on %s: %s\n", f.network, what)
+	f.out, f.log = os.Stdout, os.Stderr
+	source := &watch{Live: capture}
+	var format render.Format = silence{}
+	if !f.silent {
+		source.shedding = render.NewShedding(f.out, f.log, f.workers(), f.create)
+		format = f.filter.heads(source.shedding)
+	}
+	err = f.dissect(f.pipeline(names, source, f.watched(format)), func(err error) error { return err })
+	source.sum()
+	return err
+}
+
+// Bounds of flags.
+const maxSnapLen = 1 << 20
+
+var (
+	minBuffer size = 2 << 20
+	maxBuffer size = 1 << 30
+)
+
+// open opens the capture, in another namespace if that is wanted, and says in words what is captured.
+func (f *liveFlags) open(ctx context.Context, expression string) (capture *pcaps.Live, what string, err error) {
+	err = inNamespace(f.namespace, func() error {
+		what = expression
+		if expression == "" {
+			expression, what = defaultExpression()
+		}
+		filter, err := f.compile(expression)
+		if err != nil {
+			return err
+		}
+		capture, err = pcaps.OpenLive(ctx, pcaps.LiveOptions{Interface: f.network, Filter: filter, Buffer: int(f.buffer), Promiscuous: f.promiscuous})
+		return err
+	})
+	return capture, what, err
+}
+
+func (f *liveFlags) compile(expression string) ([]bpf.RawInstruction, error) {
+	keep := uint32(f.snapLen)
+	if keep == 0 {
+		keep = maxSnapLen
+	}
+	filter, err := pcapfilter.Compile(expression, keep, func(name string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(context.Background(), "ip", name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("expression %q: %w (tcpdump -U -w - EXPRESSION | kdissect - takes all of tcpdump's)", expression, err)
+	}
+	return filter, nil
+}
+
+// explain says what to do about rights that are missing.
+func (f *liveFlags) explain(err error) error {
+	switch {
+	case !errors.Is(err, fs.ErrPermission):
+		return err
+	case f.namespace != "":
+		return fmt.Errorf("%w: --netns wants the rights of root (CAP_SYS_ADMIN and CAP_NET_RAW)", err)
+	}
+	program, lookup := os.Executable()
+	if lookup != nil {
+		program = "kdissect"
+	}
+	return fmt.Errorf("%w: capturing wants the right CAP_NET_RAW. Run it as root, or give it to the program once: sudo setcap cap_net_raw+ep %s", err, program)
+}

@@ -1,0 +1,439 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kdissect/kdissect/pcaps"
+	"github.com/kdissect/kdissect/reassembly"
+)
+
+// inNetwork runs a test in a network of its own, which has nothing but a loopback interface: on a thread that programs are started from and sockets are
+// opened on.
+func inNetwork(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	done := make(chan string)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Sprintf("a network of its own: %v", err)
+			return
+		}
+		defer close(done)
+		if err := setUp("lo"); err != nil {
+			t.Errorf("lo: %v", err)
+			return
+		}
+		test(t)
+	}()
+	if why, skipped := <-done; skipped {
+		t.Skip(why)
+	}
+}
+
+// setUp sets an interface up.
+func setUp(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// A program runs beside a test.
+type program struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+	logged         chan struct{} // closed at the end of standard error
+}
+
+// start starts a program and waits until a line on standard error matches.
+func start(t *testing.T, cmd *exec.Cmd, ready string) *program {
+	t.Helper()
+	p := &program{Cmd: cmd, logged: make(chan struct{})}
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.stdout
+	}
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	isReady := make(chan bool, 1)
+	go func() {
+		defer close(p.logged)
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			fmt.Fprintln(&p.stderr, lines.Text())
+			if regexp.MustCompile(ready).MatchString(lines.Text()) {
+				isReady <- true
+			}
+		}
+		close(isReady)
+	}()
+	select {
+	case ok := <-isReady:
+		if ok {
+			return p
+		}
+	case <-time.After(time.Minute):
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	t.Fatalf("%v: %s", cmd.Args, p.stderr.String())
+	return nil
+}
+
+// interrupt ends a program as Ctrl-C does and returns what it printed.
+func (p *program) interrupt(t *testing.T) string {
+	t.Helper()
+	p.Process.Signal(syscall.SIGINT)
+	<-p.logged
+	if err := p.Wait(); err != nil {
+		t.Errorf("%v: %v\n%s", p.Args, err, p.stderr.String())
+	}
+	return p.stdout.String()
+}
+
+// A script is what was said on the connections of a capture, in order.
+type script struct{ lines []line }
+
+// A line is bytes that one side of a connection sends, or its end.
+type line struct {
+	connection int
+	client     bool
+	data       []byte // nil at the end of the connection
+}
+
+func (s *script) Chunk(c *reassembly.Connection, d reassembly.Direction, chunk reassembly.Chunk) {
+	s.lines = append(s.lines, line{c.ID, d == reassembly.FromA, bytes.Clone(chunk.Data)})
+}
+func (s *script) Gap(*reassembly.Connection, reassembly.Direction, reassembly.Gap)    {}
+func (s *script) Fin(*reassembly.Connection, reassembly.Direction, reassembly.Origin) {}
+func (s *script) End(c *reassembly.Connection, _ reassembly.EndCause, _ reassembly.Origin) {
+	s.lines = append(s.lines, line{connection: c.ID})
+}
+
+// scriptOf reads the script of a capture. Its connections begin in the capture, with their clients.
+func scriptOf(t *testing.T, path string) *script {
+	t.Helper()
+	source, err := pcaps.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	s := &script{}
+	a := reassembly.New(s)
+	for b := new(pcaps.Batch); ; b.Release() {
+		if err := source.Next(b); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Packets {
+			if err := a.Packet(&b.Packets[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.Close()
+	return s
+}
+
+// play says it all again, over TCP: each side sends when the other has got what was said before.
+func (s *script) play(t *testing.T, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	clients, servers := map[int]net.Conn{}, map[int]net.Conn{}
+	for _, l := range s.lines {
+		if l.data == nil {
+			if clients[l.connection] != nil {
+				clients[l.connection].Close()
+				servers[l.connection].Close()
+			}
+			continue
+		}
+		if clients[l.connection] == nil {
+			if clients[l.connection], err = net.Dial("tcp", listener.Addr().String()); err != nil {
+				t.Fatal(err)
+			}
+			if servers[l.connection], err = listener.Accept(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from, to := clients[l.connection], servers[l.connection]
+		if !l.client {
+			from, to = to, from
+		}
+		say(t, from, to, l.data)
+	}
+}
+
+func say(t *testing.T, from, to net.Conn, data []byte) {
+	t.Helper()
+	go from.Write(data) // more than there are buffers for may have to be read meanwhile
+	if _, err := io.ReadFull(to, make([]byte, len(data))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settled waits until all that was sent is with those who capture.
+func settled() { time.Sleep(300 * time.Millisecond) }
+
+// times are what two programs that capture at the same time see differently: each asks for the time itself, some 100 ns apart.
+var times = regexp.MustCompile(`"(?:time|end|latencyMs|queuedMs|serviceMs|transferMs|excessMs)":[^,}]*|[0-9.]+ ms`)
+
+// The output is, but for nanoseconds, what read makes of a capture that tcpdump took at the same time.
+func TestLiveIsWhatReadMakesOfTcpdump(t *testing.T) {
+	for _, tool := range []string{"tcpdump", "kdissect"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
+	for _, test := range []struct{ name, on, address, expression string }{
+		{"lo", "lo", "127.0.0.1:9092", "tcp port 9092"},
+		{"any", "any", "127.0.0.1:9092", "tcp port 9092 and host 127.0.0.1"},
+		{"any, IPv6", "any", "[::1]:9092", ""},
+		{"lo, another port", "lo", "127.0.0.1:29092", "not port 9092"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inNetwork(t, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "tcpdump.pcap")
+				dump := start(t, exec.Command("tcpdump", "-i", test.on, "--time-stamp-precision=nano", "--immediate-mode", "-B", "65536", "-s", "70000", "-Z", "root", "-U", "-w", file), "listening on")
+				live := start(t, exec.Command("kdissect", "live", "-i", test.on, "-o", "json", "--records", "full", "--packets", test.expression), "capturing on")
+				conversation.play(t, test.address)
+				settled()
+				got := live.interrupt(t)
+				dump.interrupt(t)
+				want, err := exec.Command("kdissect", "read", "-o", "json", "--records", "full", "--packets", file).Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := strings.Count(got, `"kind":"message"`); n < 100 {
+					t.Errorf("%d messages\n%s", n, live.stderr.String())
+				}
+				if g, w := times.ReplaceAllString(got, "-"), times.ReplaceAllString(string(want), "-"); g != strings.ReplaceAll(w, file, test.on) {
+					t.Errorf("live differs: %s", firstDifference(g, w))
+				}
+				sameTimes(t, got, string(want))
+				if !strings.Contains(live.stderr.String(), "packets captured, 0 packets lost because the buffer was full, 0 exchanges left out") {
+					t.Errorf("standard error:\n%s", live.stderr.String())
+				}
+			})
+		})
+	}
+}
+
+// sameTimes checks that messages were seen at the same time, as far as a busy machine allows.
+func sameTimes(t *testing.T, got, want string) {
+	t.Helper()
+	seen := regexp.MustCompile(`"time":"([^"]*)"`)
+	g, w := seen.FindAllStringSubmatch(got, -1), seen.FindAllStringSubmatch(want, -1)
+	if len(g) != len(w) {
+		t.Fatalf("%d times, want %d", len(g), len(w))
+	}
+	for i := range g {
+		a, _ := time.Parse(time.RFC3339Nano, g[i][1])
+		b, err := time.Parse(time.RFC3339Nano, w[i][1])
+		if d := a.Sub(b).Abs(); err != nil || d > 100*time.Millisecond {
+			t.Errorf("message %d: %s, want %s", i+1, g[i][1], w[i][1])
+		}
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d\n%s\nbut read has\n%s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, read has %d", len(g), len(w))
+}
+
+// An exchange is printed though nothing comes behind it.
+func TestLivePrintsAtOnce(t *testing.T) {
+	inNetwork(t, func(t *testing.T) {
+		out, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("kdissect", "live", "-i", "lo", "-o", "requestlog")
+		cmd.Stdout = writer
+		live := start(t, cmd, "capturing on")
+		writer.Close()
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		client, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		server, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		lines := bufio.NewReader(out)
+		for i := range 3 {
+			// ApiVersions v0 without a client id, and an answer that offers ApiVersions v0
+			say(t, client, server, []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, byte(i), 0xff, 0xff})
+			say(t, server, client, []byte{0, 0, 0, 16, 0, 0, 0, byte(i), 0, 0, 0, 0, 0, 1, 0, 18, 0, 0, 0, 0})
+			sent := time.Now()
+			out.SetReadDeadline(sent.Add(30 * time.Second))
+			line, err := lines.ReadString('\n')
+			if err != nil || !strings.Contains(line, `"requestApiKeyName":"API_VERSIONS"`) || !strings.Contains(line, fmt.Sprintf(`"correlationId":%d`, i)) {
+				t.Fatalf("%q: %v", line, err)
+			}
+			t.Logf("printed %v after it was read", time.Since(sent).Round(time.Millisecond))
+		}
+		live.interrupt(t)
+	})
+}
+
+// capabilities are the lines of /proc/*/status about what a thread may do.
+var capabilities = regexp.MustCompile(`(?m)^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Uid|Groups):\s*(.*?)\s*$`)
+
+// threads returns what each thread of a process may do.
+func threads(t *testing.T, pid int) (all []map[string]string) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(tasks) == 0 {
+		t.Fatalf("no threads: %v", err)
+	}
+	for _, task := range tasks {
+		status, err := os.ReadFile(task)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := map[string]string{}
+		for _, m := range capabilities.FindAllStringSubmatch(string(status), -1) {
+			one[m[1]] = m[2]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// nobody is the number of a user without rights.
+const nobody = 65534
+
+// Once it captures, no thread may do anything, whoever started it.
+func TestLiveGivesUpItsRights(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("starts programs as another user, which wants root")
+	}
+	for _, test := range []struct {
+		name       string
+		credential *syscall.Credential
+		rights     []uintptr
+		args       []string
+		user       string
+	}{
+		{name: "root", user: "0\t0\t0\t0"},
+		{name: "--user", args: []string{"--user", "nobody"}, user: "65534\t65534\t65534\t65534"},
+		{name: "CAP_NET_RAW alone", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, rights: []uintptr{unix.CAP_NET_RAW}, user: "65534\t65534\t65534\t65534"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inNetwork(t, func(t *testing.T) {
+				cmd := exec.Command(forEveryone(t), append([]string{"live", "-o", "summary", "-i", "lo"}, test.args...)...)
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: test.credential, AmbientCaps: test.rights}
+				live := start(t, cmd, "capturing on")
+				for i, thread := range threads(t, cmd.Process.Pid) {
+					for name, want := range map[string]string{"CapPrm": "0000000000000000", "CapEff": "0000000000000000", "CapAmb": "0000000000000000", "NoNewPrivs": "1", "Uid": test.user} {
+						if thread[name] != want {
+							t.Errorf("thread %d: %s is %q, want %q", i, name, thread[name], want)
+						}
+					}
+				}
+				live.interrupt(t)
+			})
+		})
+	}
+}
+
+// forEveryone returns a copy of the program that any user may run.
+func forEveryone(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("kdissect")
+	if err != nil {
+		t.Skip(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory, err := os.MkdirTemp("", "kdissect")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	if err := os.Chmod(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(directory, "kdissect")
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Without rights it says which, and how to give them.
+func TestLiveWithoutRights(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("starts programs as another user, which wants root")
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, `^kdissect: any: .*not permitted: capturing wants the right CAP_NET_RAW.*sudo setcap cap_net_raw\+ep /.*/kdissect\n$`},
+		{[]string{"--netns", "self"}, `^kdissect: .*netns`},
+		{[]string{"-i", "nosuch0"}, `^kdissect: no interface "nosuch0"; kdissect interfaces lists them\n$`},
+		{[]string{"tcp", "port", "kafka"}, `^kdissect: expression "tcp port kafka": "kafka" is no port number`},
+		{[]string{"--buffer", "1"}, `^kdissect: --buffer wants`},
+	} {
+		cmd := exec.Command(forEveryone(t), append([]string{"live"}, test.args...)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != statusUsage || !regexp.MustCompile(test.want).MatchString(stderr.String()) {
+			t.Errorf("%v: %v, %s", test.args, err, stderr.String())
+		}
+	}
+}
