@@ -85,6 +85,7 @@ type Dissector struct {
 	exchange   Exchange
 	now        reassembly.Origin       // the latest packet that was heard of
 	shared     map[string]*offer       // what brokers offer, by the bytes that say so
+	snaplen    bool                    // that packets were cut has been said
 	duplicates bool                    // that packets came twice has been said
 	logins     map[netip.AddrPort]bool // brokers that some client has logged in to, up to maxLogins
 	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers

@@ -299,7 +299,7 @@ func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []ho
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
 		d.Counts.Cut++
-		m.Findings = append(m.Findings, finding(f.cut.code, Warn, f.cut.offset, "the bytes from here on are not in the capture"))
+		m.Findings = append(m.Findings, finding(f.cut.code, f.cut.severity(), f.cut.offset, "the bytes from here on are not in the capture"))
 	}
 	return m
 }

@@ -343,7 +343,10 @@ func (h *half) gap(g reassembly.Gap) {
 	if g.Cause == reassembly.Snaplen {
 		code = SnaplenCut
 	}
-	if h.conn.stream.Opened || h.conn.kafka() {
+	switch {
+	case code == SnaplenCut:
+		h.conn.dissector.tellSnaplen()
+	case h.conn.stream.Opened || h.conn.kafka():
 		h.conn.report(0, finding(code, Warn, -1, "%d bytes %s are not in the capture", g.Length, h.whence()))
 	}
 	if h.state == searching {

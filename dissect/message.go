@@ -90,6 +90,14 @@ type cut struct {
 	code   Code
 }
 
+// severity is that of the bytes' absence: cut at the snap length they are where they were meant to be.
+func (c *cut) severity() Severity {
+	if c.code == SnaplenCut {
+		return Info
+	}
+	return Warn
+}
+
 // Name is the API's name, "" when it is unknown.
 func (m *Message) Name() string {
 	switch {

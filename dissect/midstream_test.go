@@ -243,7 +243,7 @@ func playWithGap(turns []turn, dir reassembly.Direction, from, to int) (k *talk,
 
 func TestGapRules(t *testing.T) {
 	long := metadata(2, strings.Repeat("t", 40))
-	gapped := func(name string, n int, cause reassembly.GapCause, code string) rule {
+	gapped := func(name string, n int, cause reassembly.GapCause, code, severity string) rule {
 		return rule{name: name, play: func(k *talk) {
 			k.client(apiVersions(1), long[:25])
 			k.gap(fromClient, int64(n), cause)
@@ -256,12 +256,12 @@ func TestGapRules(t *testing.T) {
 			ApiVersions v0 response 1
 			Metadata v1 response 2
 			Metadata v1 response 3
-			- %[1]s warn`, code)}
+			- %[1]s %[2]s`, code, severity)}
 	}
 	checkRules(t, []rule{
-		gapped("inside a frame", 10, reassembly.NotCaptured, "gap"),
-		gapped("up to the end of a frame", len(long)-25, reassembly.NotCaptured, "gap"),
-		gapped("cut at the snap length", len(long)-25, reassembly.Snaplen, "snaplen"),
+		gapped("inside a frame", 10, reassembly.NotCaptured, "gap", "warn"),
+		gapped("up to the end of a frame", len(long)-25, reassembly.NotCaptured, "gap", "warn"),
+		gapped("cut at the snap length", len(long)-25, reassembly.Snaplen, "snaplen", "info"),
 		{name: "across two frames", play: func(k *talk) {
 			k.client(apiVersions(1), long[:25])
 			k.gap(fromClient, int64(len(long)-25)+5, reassembly.NotCaptured)

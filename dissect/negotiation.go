@@ -38,8 +38,8 @@ func (o *offer) memory() int {
 
 // learnOffer takes the version ranges that the broker offers out of an ApiVersions answer.
 func (c *conn) learnOffer(m *Message) {
-	if m.Header.APIKey != keyApiVersions || m.Body() == 0 {
-		return
+	if m.Header.APIKey != keyApiVersions || m.Body() == 0 || m.Undecoded() != nil {
+		return // what is not there of a list that is cut was not left out by the broker
 	}
 	c.ending.Features = m.finalized()
 	first := c.offered == nil

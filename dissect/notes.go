@@ -28,3 +28,11 @@ func (d *Dissector) Note(sc *reassembly.Connection, dir reassembly.Direction, n 
 			sc.ID, sc.Ends[0], sc.Ends[1], n.Twin.ID), false)
 	}
 }
+
+// tellSnaplen says once that packets were cut. Whoever sets a snap length wants that, and each message that lacks bytes says so.
+func (d *Dissector) tellSnaplen() {
+	if !d.snaplen {
+		d.snaplen = true
+		d.Report(d.now.File, finding(SnaplenCut, Info, -1, "packets were cut at the snap length; messages that lack bytes say so"), false)
+	}
+}

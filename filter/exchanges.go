@@ -85,9 +85,10 @@ func (e *exchanges) take(x *dissect.Exchange) bool {
 // matchBody looks at what has to be decoded.
 func (c *Criteria) matchBody(x *dissect.Exchange) bool {
 	switch {
-	case len(c.Groups) > 0 && !anyFact(x, func(f *dissect.Facts) bool { return anyMatch(c.Groups, f.Group) }):
+	case len(c.Groups) > 0 && !anyFact(x, func(f *dissect.Facts) bool { return anyMatch(c.Groups, f.Group) }) && !looksUp(x, groupKey, c.Groups):
 		return false
-	case len(c.TransactionalIDs) > 0 && !anyFact(x, func(f *dissect.Facts) bool { return anyMatch(c.TransactionalIDs, f.TransactionalID) }):
+	case len(c.TransactionalIDs) > 0 && !anyFact(x, func(f *dissect.Facts) bool { return anyMatch(c.TransactionalIDs, f.TransactionalID) }) &&
+		!looksUp(x, transactionKey, c.TransactionalIDs):
 		return false
 	case c.Errors && (x.Response == nil || len(x.Response.Facts().Errors) == 0):
 		return false
@@ -95,6 +96,26 @@ func (c *Criteria) matchBody(x *dissect.Exchange) bool {
 		return false
 	}
 	return !c.readsRecords() || c.matchRecords(x)
+}
+
+// What a FindCoordinator request looks for: its field KeyType.
+const (
+	groupKey       = 0
+	transactionKey = 1
+)
+
+// looksUp tells whether the coordinator is asked for of a group or transactional id that matches. Version 0 knows groups only.
+func looksUp(x *dissect.Exchange, keyType int64, patterns []Pattern) bool {
+	if x.Request == nil || !anyMatch(patterns, x.Request.Facts().LookupKey) {
+		return false
+	}
+	asked := int64(groupKey)
+	for i := range x.Request.Tape() {
+		if n := &x.Request.Nodes[i]; n.Kind == dissect.ValueNode && n.Op.Name == "KeyType" && len(x.Request.Bytes(n)) == 1 {
+			asked = x.Request.Int(n)
+		}
+	}
+	return asked == keyType
 }
 
 // anyFact tells whether the facts of the request or of the response are as wanted.

@@ -143,6 +143,16 @@ func (x exchange) head() *message {
 	return x.r
 }
 
+// looksUp tells whether a request asks for the coordinator of a group (0) or transactional id (1), "" for any.
+func (m *message) looksUp(keyType float64, name string) bool {
+	if m.Header.APIName != "FindCoordinator" || m.Header.Type != "REQUEST" {
+		return false
+	}
+	asked, _ := m.Payload["keyType"].(float64)
+	keys, _ := m.Payload["coordinatorKeys"].([]any)
+	return asked == keyType && (name == "" || slices.Contains(append(keys, m.Payload["key"]), any(name)))
+}
+
 // recordsIn yields all objects of a payload that are records.
 func recordsIn(value any, yield func(record map[string]any)) {
 	switch v := value.(type) {
@@ -278,10 +288,12 @@ func filterCases(t *testing.T) []filterCase {
 			})
 		}},
 		{"group", &filter.Criteria{Groups: []filter.Pattern{filter.ParsePattern("pc-group")}}, func(x exchange) bool {
-			return x.either(func(m *message) bool { return m.Facts.Group != nil && *m.Facts.Group == "pc-group" })
+			return x.either(func(m *message) bool {
+				return m.Facts.Group != nil && *m.Facts.Group == "pc-group" || m.looksUp(0, "pc-group")
+			})
 		}},
 		{"transaction", &filter.Criteria{TransactionalIDs: []filter.Pattern{filter.ParsePattern("*")}}, func(x exchange) bool {
-			return x.either(func(m *message) bool { return m.Facts.TransactionalID != nil })
+			return x.either(func(m *message) bool { return m.Facts.TransactionalID != nil || m.looksUp(1, "") })
 		}},
 		{"key", &filter.Criteria{Key: &key}, func(x exchange) bool {
 			found := false

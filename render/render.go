@@ -23,6 +23,7 @@ type Options struct {
 	Start       *atomic.Int64 // capture time of the first packet, for relative times
 	Ranking     *Ranking      // summary, tsv, csv: keeps the lines in another order, for all instances together; nil for that of completion
 	Int64Text   bool          // json: int64 values as strings
+	Selected    *atomic.Int64 // summary: exchanges that a filter has picked; nil without one
 	Errors      *atomic.Int64 // summary: counts answers with errors, for all instances together
 	Continued   bool          // what comes before the messages is left out
 	Files       []string      // names of the captures that are read as one, by their index; of one it is told in findings of the whole capture only

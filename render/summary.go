@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
@@ -162,16 +163,31 @@ func (s *Summary) Flush() error {
 // Close implements Format: the counts go to the log.
 func (s *Summary) Close(c *dissect.Counts) {
 	s.writeRanking(s.options.Ranking, &s.findings)
-	b := appendCount(s.findings.buf, c.Messages, "message", "messages")
+	b := s.findings.buf
+	if n := s.options.Selected; n != nil {
+		b = appendCount(b, n.Load(), "exchange selected", "exchanges selected")
+		b = s.appendErrors(append(b, ", "...))
+		b = append(b, "; in all "...)
+	}
+	b = appendCount(b, c.Messages, "message", "messages")
 	b = appendCount(append(b, " on "...), c.KafkaConnections, "connection", "connections")
 	if others := c.Connections - c.KafkaConnections; others > 0 {
 		b = appendCount(append(b, " ("...), others, "other", "others")
 		b = append(b, ')')
 	}
-	b = appendCount(append(b, ", "...), s.options.Errors.Load(), "answer with an error", "answers with errors")
+	if s.options.Selected == nil {
+		b = s.appendErrors(append(b, ", "...))
+	}
 	b = fmt.Appendf(b, ", %d unanswered", c.Unanswered)
 	b = appendCount(append(b, ", "...), c.Gaps, "gap", "gaps")
+	if c.Cut > 0 {
+		b = fmt.Appendf(b, ", %d cut", c.Cut)
+	}
 	s.findings.buf = append(b, '\n')
+}
+
+func (s *Summary) appendErrors(b []byte) []byte {
+	return appendCount(b, s.options.Errors.Load(), "answer with an error", "answers with errors")
 }
 
 func (s *Summary) title() {
@@ -333,7 +349,7 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 		if a.Step != "handshake" && a.Step != "" { // the API's name says it of a handshake
 			b = append(append(b, ' '), a.Step...)
 		}
-		b = appendLabelled(b, "user", []byte(a.User))
+		b = appendLabelled(b, start, "user", []byte(a.User))
 	}
 	if request.Secret() || x.Response != nil && x.Response.Secret() {
 		return b
@@ -349,8 +365,8 @@ func appendWho(b []byte, start int, request *dissect.Message) []byte {
 	if name := request.Enveloped(); name != "" {
 		b = append(space(b, start), name...)
 	}
-	b = appendLabelled(b, "key", q.LookupKey)
-	b = appendLabelled(b, "resource", q.Resource)
+	b = appendLabelled(b, start, "key", q.LookupKey)
+	b = appendLabelled(b, start, "resource", q.Resource)
 	if len(q.Software) > 0 {
 		b = appendEscaped(space(b, start), q.Software, false)
 		b = append(b, ' ')
@@ -359,9 +375,9 @@ func appendWho(b []byte, start int, request *dissect.Message) []byte {
 	if q.Replica >= 0 {
 		b = strconv.AppendInt(append(space(b, start), "replica "...), q.Replica, 10)
 	}
-	b = appendLabelled(b, "group", q.Group)
-	b = appendLabelled(b, "member", q.Member)
-	return appendLabelled(b, "txn", q.TransactionalID)
+	b = appendLabelled(b, start, "group", q.Group)
+	b = appendLabelled(b, start, "member", q.Member)
+	return appendLabelled(b, start, "txn", q.TransactionalID)
 }
 
 // appendContents appends topics and records: those of the answer where the request names none, or where the answer brings records.
@@ -381,11 +397,7 @@ func appendContents(b []byte, start int, x *dissect.Exchange) []byte {
 		}
 		b = appendTopic(space(b, start), &topics[i], q, partly)
 	}
-	if x.Response != nil && request.Name() == "InitProducerId" {
-		if id := x.Response.Facts().ProducerID; id >= 0 {
-			b = strconv.AppendInt(append(space(b, start), "producer id "...), id, 10)
-		}
-	}
+	b = appendOutcome(b, start, x)
 	if q.HasAcks {
 		b = append(space(b, start), "acks="...)
 		b = strconv.AppendInt(b, int64(q.Acks), 10)
@@ -395,6 +407,55 @@ func appendContents(b []byte, start int, x *dissect.Exchange) []byte {
 		b = appendCount(space(b, start), q.Records, "record", "records")
 	}
 	return b
+}
+
+// appendOutcome appends what some calls are for: the producer id that was given, the coordinator that was found, how a transaction is to end.
+func appendOutcome(b []byte, start int, x *dissect.Exchange) []byte {
+	switch request := leading(x); request.Name() {
+	case "InitProducerId":
+		if x.Response == nil {
+			break
+		}
+		if id := x.Response.Facts().ProducerID; id >= 0 {
+			b = strconv.AppendInt(append(space(b, start), "producer id "...), id, 10)
+		}
+	case "FindCoordinator":
+		b = appendCoordinator(b, start, x.Response)
+	case "EndTxn", "WriteTxnMarkers":
+		if commits := valueNamed(request, "Committed", "TransactionResult"); commits == nil {
+			break
+		} else if request.Int(commits) != 0 {
+			b = append(space(b, start), "commit"...)
+		} else {
+			b = append(space(b, start), "abort"...)
+		}
+	}
+	return b
+}
+
+// appendCoordinator appends the node that a FindCoordinator answer names first.
+func appendCoordinator(b []byte, start int, answer *dissect.Message) []byte {
+	if answer == nil {
+		return b
+	}
+	id, host, port := valueNamed(answer, "NodeId"), valueNamed(answer, "Host"), valueNamed(answer, "Port")
+	if id == nil || host == nil || port == nil || answer.Int(id) < 0 {
+		return b
+	}
+	b = strconv.AppendInt(append(space(b, start), "-> "...), answer.Int(id), 10)
+	b = appendEscaped(append(b, '@'), answer.Bytes(host), false)
+	return strconv.AppendInt(append(b, ':'), answer.Int(port), 10)
+}
+
+// valueNamed returns the first value in the body whose field has one of some names, nil when it is not there.
+func valueNamed(m *dissect.Message, names ...string) *dissect.Node {
+	tape := m.Tape()
+	for i := m.Body() + 1; m.Body() > 0 && i < len(tape); i++ {
+		if n := &tape[i]; n.Kind == dissect.ValueNode && !n.Null && slices.Contains(names, n.Op.Name) && len(m.Bytes(n)) >= int(n.Op.Fixed) {
+			return n
+		}
+	}
+	return nil
 }
 
 // appendHeld appends the session that a fetch goes on with, and how many partitions that holds.
@@ -421,14 +482,11 @@ func space(b []byte, start int) []byte {
 	return b
 }
 
-func appendLabelled(b []byte, label string, value []byte) []byte {
+func appendLabelled(b []byte, start int, label string, value []byte) []byte {
 	if len(value) == 0 {
 		return b
 	}
-	if n := len(b); n > 0 && b[n-1] != '\t' && b[n-1] != ' ' {
-		b = append(b, ' ')
-	}
-	b = append(b, label...)
+	b = append(space(b, start), label...)
 	b = append(b, ' ')
 	return appendEscaped(b, value, false)
 }

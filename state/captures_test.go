@@ -15,6 +15,25 @@ import (
 // real holds captures of real brokers, each with the requests that the broker has logged meanwhile.
 const real = "../../shared/captures/real"
 
+// absent skips a test that needs files which are not here, or fails it where they have to be.
+func absent(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("KDISSECT_REQUIRE_SHARED") != "" {
+		t.Fatalf("%s is not here", what)
+	}
+	t.Skipf("%s is not here", what)
+}
+
+// capture returns the path of a real capture.
+func capture(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(real, name+".pcap")
+	if _, err := os.Stat(path); err != nil {
+		absent(t, path)
+	}
+	return path
+}
+
 // A logged exchange, as far as the tests look at it. Kafka's own classes have written it.
 type logged struct {
 	RequestHeader struct{ RequestAPIKeyName string }
@@ -111,7 +130,7 @@ func names(t *testing.T, name string) map[string]string {
 func TestGroupsOfCaptures(t *testing.T) {
 	groups, members := 0, 0
 	for _, name := range followed {
-		c := watch(t, filepath.Join(real, name+".pcap"))
+		c := watch(t, capture(t, name))
 		type last struct {
 			generation       int64
 			leader, protocol string
@@ -199,7 +218,7 @@ func assignment(t *testing.T, encoded string) map[string][]int32 {
 func TestAssignmentsOfCaptures(t *testing.T) {
 	checked := 0
 	for _, name := range followed {
-		c := watch(t, filepath.Join(real, name+".pcap"))
+		c := watch(t, capture(t, name))
 		byID := names(t, name)
 		want := map[string]map[string][]int32{} // by member
 		group := map[string]string{}
@@ -258,7 +277,7 @@ func TestAssignmentsOfCaptures(t *testing.T) {
 func TestOffsetsOfCaptures(t *testing.T) {
 	checked := 0
 	for _, name := range followed {
-		c := watch(t, filepath.Join(real, name+".pcap"))
+		c := watch(t, capture(t, name))
 		byID := names(t, name)
 		type key struct {
 			group, topic string
@@ -316,7 +335,7 @@ func TestOffsetsOfCaptures(t *testing.T) {
 func TestTransactionsOfCaptures(t *testing.T) {
 	checked := 0
 	for _, name := range followed {
-		c := watch(t, filepath.Join(real, name+".pcap"))
+		c := watch(t, capture(t, name))
 		committed, aborted, ids := map[string]int{}, map[string]int{}, map[string]int64{}
 		for l := range log(t, name) {
 			q := &l.Request
@@ -362,7 +381,7 @@ func TestTransactionsOfCaptures(t *testing.T) {
 func TestPartitionsOfCaptures(t *testing.T) {
 	checked, brokers := 0, 0
 	for _, name := range followed {
-		c := watch(t, filepath.Join(real, name+".pcap"))
+		c := watch(t, capture(t, name))
 		byID := names(t, name)
 		want := map[place]int64{}
 		for l := range log(t, name) {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -54,6 +56,7 @@ func (p *pipeline) dissectAll() error {
 	if err := p.account.write(p); err != nil {
 		return err
 	}
+	p.explainNothing()
 	if p.damages > maxDamages {
 		fmt.Fprintf(p.log, "kdissect: %s: %d damages in all\n", p.input(), p.damages)
 	}
@@ -121,4 +124,20 @@ func (p *pipeline) complain(file uint16, err error, code dissect.Code) {
 	}
 	fmt.Fprintln(p.log, "kdissect:", err)
 	p.dissector.Report(file, dissect.Finding{Code: code, Severity: dissect.Error, Offset: -1, Text: err.Error()}, true)
+}
+
+// explainNothing says what is in the capture instead, when there is no Kafka in it.
+func (p *pipeline) explainNothing() {
+	counts, stats := &p.dissector.Counts, p.assembler.Stats()
+	switch {
+	case counts.Messages > 0 || stats.Packets == stats.Unsupported:
+	case stats.TCPPackets == 0:
+		fmt.Fprintf(p.log, "kdissect: no Kafka messages: none of the %d packets is TCP\n", stats.Packets)
+	default:
+		for _, protocol := range slices.Sorted(maps.Keys(counts.Bytes.Other)) {
+			if protocol != "" {
+				fmt.Fprintf(p.log, "kdissect: no Kafka messages: the connections carry %s (%d bytes)\n", protocol, counts.Bytes.Other[protocol])
+			}
+		}
+	}
 }

@@ -283,6 +283,7 @@ func (f *readFlags) settle(files []string) {
 	f.options.Aligned = isTerminal()
 	f.options.Files = files
 	f.options.Errors = &atomic.Int64{}
+	f.options.Selected = f.filter.matched
 	f.options.Records = f.recordsMode()
 	f.options.Start = &atomic.Int64{}
 	f.options.Int64Text = f.int64s.value == "string"
