@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -174,20 +176,36 @@ func (f *decodeFlags) messages(data []byte, format render.Format) error {
 
 // frames decodes requests, or the responses that the flags name.
 func (f *decodeFlags) frames(data []byte, format render.Format) error {
-	layout, unknown := f.layout, false
+	layout, unknown, faulty := f.layout, false, false
 	if f.request {
 		layout = nil // it says itself what it is
 	}
 	f.given.Frames(data, layout, func(m *dissect.Message) bool {
 		format.Message(m)
 		unknown = unknown || m.Plan() == nil
+		faulty = faulty || m.Undecoded() != nil || slices.ContainsFunc(m.Findings, isFault)
 		return true
 	})
-	if unknown {
+	switch {
+	case layout == nil && faulty && !unknown:
+		fmt.Fprintln(os.Stderr, "kdissect: as a request it has faults. If it is a response, say of what, with --api NAME --version N")
+	case unknown:
 		fmt.Fprintln(os.Stderr, "kdissect: this is no request that is known. A response is decoded with --api NAME --version N; kdissect decode --help has what else can be")
 	}
 	return nil
 }
+
+// isFault tells whether a finding is about bytes that do not fit.
+func isFault(f dissect.Finding) bool {
+	switch f.Code {
+	case dissect.BadUTF8, dissect.TrailingBytes, dissect.InvalidLength, dissect.NullNotAllowed, dissect.TagOrder, dissect.TagSize:
+		return true
+	}
+	return false
+}
+
+// captureMagics are what capture files begin with: pcap in both byte orders and resolutions, and pcapng.
+var captureMagics = []string{"\xd4\xc3\xb2\xa1", "\xa1\xb2\xc3\xd4", "\x4d\x3c\xb2\xa1", "\xa1\xb2\x3c\x4d", "\x0a\x0d\x0d\x0a"}
 
 // readBytes returns the bytes that an argument stands for: what is written in it, or in the file that it names, or on standard input.
 func readBytes(argument string) ([]byte, error) {
@@ -203,6 +221,9 @@ func readBytes(argument string) ([]byte, error) {
 			return nil, err
 		}
 		name = file
+	}
+	if slices.ContainsFunc(captureMagics, func(magic string) bool { return bytes.HasPrefix(text, []byte(magic)) }) {
+		return nil, fmt.Errorf("%s is a capture: kdissect read %[1]s", name)
 	}
 	data, err := hextext.Parse(text)
 	switch {
