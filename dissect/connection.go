@@ -113,6 +113,13 @@ func (c *conn) endReport() {
 
 // A request is a request that waits for its answer.
 type request struct {
+	outstanding
+	snapshot Snapshot // of its message, if Needs asks for exchanges
+	frame    []byte   // the arena of the snapshot
+}
+
+// An outstanding is a request without its message.
+type outstanding struct {
 	header    Header
 	api       *schema.API
 	number    int64             // of its message, 0 while its frame is not whole
@@ -120,7 +127,7 @@ type request struct {
 	last      reassembly.Origin // that packet
 	maxWait   int64             // how long the broker may wait by design, nanoseconds
 	noAnswer  bool              // Produce with acks=0
-	enveloped Header            // Envelope: what the request inside is
+	enveloped enveloped         // Envelope: what the request inside is
 	whole     bool              // its frame is whole and its message was handed over
 	detached  bool              // it was answered before its frame was whole, and is no longer in the queue
 	answer    *Snapshot         // what it was answered with, then
@@ -129,10 +136,7 @@ type request struct {
 	refused   bool              // the server closed the connection instead of answering
 	inFlight  int32             // requests that waited for an answer when it came, itself included
 	passed    bool              // a later request was answered before it
-
-	snapshot Snapshot // of its message, if Needs asks for exchanges
-	frame    []byte   // the arena of the snapshot
-	counted  int      // its memory, see queue.count
+	counted   int               // its memory, see queue.count
 }
 
 // A queue holds the requests of a connection that wait for an answer, oldest first.

@@ -491,7 +491,7 @@ func TestManyPending(t *testing.T) {
 	var q queue
 	const many = 3 * fewPending
 	for i := range int32(many) {
-		q.push(&request{header: Header{CorrelationID: i / 2}})
+		q.push(&request{outstanding: outstanding{header: Header{CorrelationID: i / 2}}})
 	}
 	for left := many; left > 0; left-- {
 		id := int32(left-1) / 2

@@ -81,6 +81,7 @@ type Dissector struct {
 	frames     []*frame   // to be used again
 	buffers    [][]byte   // of frames, to be used again
 	message    Message    // the one that is being handed over
+	head       Head       // of message
 	request    Message    // the request of the exchange that is being handed over
 	exchange   Exchange
 	now        reassembly.Origin       // the latest packet that was heard of
@@ -211,7 +212,8 @@ func (d *Dissector) newRequest() *request {
 	}
 	r := d.free[n-1]
 	d.free = d.free[:n-1]
-	*r = request{frame: r.frame[:0], snapshot: r.snapshot}
+	r.outstanding = outstanding{} // the snapshot keeps its buffers
+	r.frame = r.frame[:0]
 	return r
 }
 

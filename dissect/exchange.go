@@ -42,7 +42,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	}
 	r := f.request
 	d := c.dissector
-	m := d.begin(&d.message, c, f, data, holes, size)
+	m := d.begin(c, f, data, holes, size)
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.findPlan()
 	r.number, r.end, r.last, r.whole = m.Number, f.last.Time, f.last, true
@@ -125,7 +125,7 @@ func (c *conn) answerLate(r *request, m *Message) {
 }
 
 // headless stands for a request whose header is not in the capture: nothing is known of it but that it was there.
-func headless() *request { return &request{detached: true} }
+func headless() *request { return &request{outstanding: outstanding{detached: true}} }
 
 // makeRoom gives up on the oldest request when too many wait.
 func (c *conn) makeRoom() {
@@ -171,7 +171,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 		c.matchWhole(h, data)
 	}
 	d := c.dissector
-	m := d.begin(&d.message, c, f, data, holes, size)
+	m := d.begin(c, f, data, holes, size)
 	m.Kind = schema.Response
 	m.Header.CorrelationID = correlationID(data)
 	if f.request == nil {
@@ -283,7 +283,7 @@ func allowance(r *request) string {
 }
 
 // begin fills in what every message has.
-func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []hole, size int) *Message {
+func (d *Dissector) begin(c *conn, f *frame, data []byte, holes []hole, size int) *Message {
 	d.number++
 	first := c.messages == 0
 	if c.messages++; first {
@@ -293,9 +293,14 @@ func (d *Dissector) begin(m *Message, c *conn, f *frame, data []byte, holes []ho
 			d.servers[c.ends.Server] = true
 		}
 	}
+	m, h := &d.message, &d.head
 	m.reset(data, holes)
-	m.tools = d.tools
-	m.Head = Head{Number: d.number, Time: f.last.Time, Connection: c.ends, Packets: f.packets(), Size: size, First: first, cut: f.cut, catalog: d.catalog, topics: d.topics}
+	m.tools, m.Head = d.tools, h
+	*h = Head{} // field by field: a literal would be copied
+	h.Number, h.Time, h.Connection, h.Size, h.First = d.number, f.last.Time, c.ends, size, first
+	h.Packets.First, h.Packets.Last, h.Packets.FirstFile, h.Packets.LastFile = f.first.Packet, f.last.Packet, f.first.File, f.last.File
+	h.Packets.Count, h.Packets.List = f.count, f.list
+	h.cut, h.catalog, h.topics = f.cut, d.catalog, d.topics
 	m.Findings = append(m.Findings, f.findings...)
 	if f.cut != nil {
 		d.Counts.Cut++

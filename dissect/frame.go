@@ -119,11 +119,6 @@ func (f *frame) add(from reassembly.Origin) {
 	}
 }
 
-// packets says which packets brought the frame so far.
-func (f *frame) packets() Packets {
-	return Packets{f.first.Packet, f.last.Packet, f.first.File, f.last.File, f.count, f.list}
-}
-
 // bytes takes the next bytes of the stream, all of one packet.
 func (h *half) bytes(data []byte, from reassembly.Origin) {
 	h.take(data, from)

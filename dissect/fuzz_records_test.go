@@ -289,7 +289,7 @@ func fuzzField(t *testing.T, place int, a, b []byte, cut cutter) string {
 // fuzzInternal reads bytes as key and value of a record, and as a value without a key.
 func fuzzInternal(t *testing.T, topic string, key, value []byte) string {
 	var found bytes.Buffer
-	m := &Message{tools: newTools(), Head: Head{catalog: schema.Embedded()}}
+	m := &Message{tools: newTools(), Head: &Head{catalog: schema.Embedded()}}
 	batch := Batch{Magic: newestMagic}
 	if topic == "" {
 		batch.Attributes = controlBit

@@ -12,6 +12,7 @@ import (
 type Given struct {
 	conn    *conn // of a dissector that takes no packets: it has the catalog and learns the names of topics
 	message Message
+	head    Head // of message
 	tools   *tools
 	trial   trial
 	number  int64
@@ -125,7 +126,8 @@ func (g *Given) begin(data []byte, size int) *Message {
 	m := &g.message
 	m.reset(data, nil)
 	m.tools = g.tools
-	m.Head = Head{Number: g.number, Size: size, catalog: g.catalog(), topics: g.conn.dissector.topics}
+	g.head = Head{Number: g.number, Size: size, catalog: g.catalog(), topics: g.conn.dissector.topics}
+	m.Head = &g.head
 	return m
 }
 

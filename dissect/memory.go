@@ -59,7 +59,7 @@ func (e *Ending) memory() int {
 
 // memory is what a request takes with its frame, and with its answer if that came first.
 func (r *request) memory() int {
-	n := int(unsafe.Sizeof(*r)) + len(r.header.ClientID) + len(r.enveloped.ClientID) + cap(r.frame) + r.snapshot.lists()
+	n := int(unsafe.Sizeof(*r)) + len(r.header.ClientID) + cap(r.frame) + r.snapshot.lists()
 	if s := r.session; s != nil {
 		n += int(unsafe.Sizeof(*s)) + int(unsafe.Sizeof(Asked{}))*cap(s.held) + int(unsafe.Sizeof(heldKey{})+8)*2*len(s.index)
 	}

@@ -20,7 +20,7 @@ type Packets struct {
 // A Message is one request or response. It and all that it refers to are valid during the call that hands it over; a Snapshot
 // lasts longer. Decoding it is put off until somebody asks for what only that can tell.
 type Message struct {
-	Head
+	*Head
 	Findings []Finding // complete once the message is decoded, and its records have been walked
 	View               // of the frame, once it is decoded: see Tape
 
@@ -35,30 +35,30 @@ type Message struct {
 	tools      *tools
 }
 
-// A Head is what is known of a message before it is decoded.
+// A Head is what is known of a message before it is decoded. It is copied for each snapshot, so it is kept small.
 type Head struct {
 	Number     int64 // from 1, in the order in which messages were handed on
 	Time       int64 // capture time of the packet that completed it, nanoseconds since the Unix epoch
 	Connection *Connection
 	Packets    Packets
 	Size       int // whole frame in bytes, size prefix included
-	Kind       schema.Kind
 	Header     Header
 	API        *schema.API // nil when the key is unknown or there is none
 	Request    int64       // Response: number of its request, 0 when that is not known
 	Timing     Timing      // Response with a known request
 	Auth       *Auth       // of authentication messages, else nil
-	First      bool        // it is the first one of its connection
 	Session    *Session    // of fetches that belong to a session, or open one, else nil
 	Inferred   *Inference  // Response whose request is not in the capture: what it may be; nil when nothing is known
+	Kind       schema.Kind
+	First      bool // it is the first one of its connection
 
+	wrapping  wrapping
+	enveloped enveloped // Envelope: what the request inside is
+	lead      int       // bytes in front of a structure
 	catalog   *schema.Catalog
 	topics    *topicNames
 	plan      *schema.Plan
-	cut       *cut   // the frame is not whole
-	enveloped Header // Envelope: what the request inside is
-	wrapping  wrapping
-	lead      int // bytes in front of a structure
+	cut       *cut // the frame is not whole
 }
 
 // tools are what decoding needs besides the message: used again for each, by one goroutine.
@@ -77,11 +77,11 @@ func newTools() *tools {
 type Header struct {
 	Known         bool // there is a Kafka header and, of a response, its request was seen or is clear (Head.Inferred)
 	Token         bool // a raw SASL token, which has no header
+	ClientIDNull  bool
 	APIKey        int16
 	Version       int16 // of the request, also in its response
 	CorrelationID int32
 	ClientID      string // the request's
-	ClientIDNull  bool
 }
 
 // A cut says that a frame's bytes are missing from some offset on.
@@ -122,10 +122,10 @@ func (m *Message) Cut() bool { return m.cut != nil }
 
 // Enveloped returns the name of the API of the request inside an Envelope, "" when there is none or it is unknown.
 func (m *Message) Enveloped() string {
-	if !m.enveloped.Known {
+	if !m.enveloped.known {
 		return ""
 	}
-	if api := m.catalog.API(m.enveloped.APIKey); api != nil {
+	if api := m.catalog.API(m.enveloped.key); api != nil {
 		return api.Name
 	}
 	return ""

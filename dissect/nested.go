@@ -196,18 +196,18 @@ func (m *Message) isStreams(field int) bool {
 
 // openRequest opens the request inside an Envelope: header and body.
 func (m *Message) openRequest(at, end int) *Nested {
-	if !m.enveloped.Known {
+	if !m.enveloped.known {
 		return nil
 	}
-	return m.openWhole(m.catalog.Plan(m.enveloped.APIKey, m.enveloped.Version, schema.Request), at, end)
+	return m.openWhole(m.catalog.Plan(m.enveloped.key, m.enveloped.version, schema.Request), at, end)
 }
 
 // openResponse opens the response inside an Envelope, which answers the request inside the one that was sent.
 func (m *Message) openResponse(at, end int) *Nested {
-	if !m.enveloped.Known {
+	if !m.enveloped.known {
 		return nil
 	}
-	return m.openWhole(m.catalog.Plan(m.enveloped.APIKey, m.enveloped.Version, schema.Response), at, end)
+	return m.openWhole(m.catalog.Plan(m.enveloped.key, m.enveloped.version, schema.Response), at, end)
 }
 
 func (m *Message) openWhole(plan *schema.Plan, at, end int) *Nested {
@@ -227,10 +227,16 @@ func (m *Message) openWhole(plan *schema.Plan, at, end int) *Nested {
 	return n
 }
 
+// An enveloped is what the request inside an Envelope is.
+type enveloped struct {
+	known        bool
+	key, version int16
+}
+
 // lookIntoEnvelope reads what the request inside an Envelope is, so that its answer can be opened and its credentials be withheld.
-func (m *Message) lookIntoEnvelope() Header {
+func (m *Message) lookIntoEnvelope() enveloped {
 	if m.Body() == 0 {
-		return Header{}
+		return enveloped{}
 	}
 	for i := m.body; i < len(m.Nodes); i++ {
 		n := &m.Nodes[i]
@@ -238,8 +244,8 @@ func (m *Message) lookIntoEnvelope() Header {
 			continue
 		}
 		if data := m.Bytes(n); len(data) >= requestHeaderLen {
-			return Header{Known: true, APIKey: int16(binary.BigEndian.Uint16(data)), Version: int16(binary.BigEndian.Uint16(data[2:]))}
+			return enveloped{true, int16(binary.BigEndian.Uint16(data)), int16(binary.BigEndian.Uint16(data[2:]))}
 		}
 	}
-	return Header{}
+	return enveloped{}
 }

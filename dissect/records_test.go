@@ -358,7 +358,7 @@ func decodeEmbedded(t *testing.T, o *oracleEmbedded, keys map[string]hexBytes, j
 		t.Errorf("%s is an unknown kind", o.Kind)
 		return
 	}
-	m := &Message{tools: newTools(), Head: Head{catalog: schema.Embedded()}}
+	m := &Message{tools: newTools(), Head: &Head{catalog: schema.Embedded()}}
 	if asKey {
 		judge(m.DecodeKey(o.Topic, &batch, &record))
 	} else {

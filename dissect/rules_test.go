@@ -330,7 +330,7 @@ func TestNullableStructureInATag(t *testing.T) {
 		"null":    {unhex("01 00 01 00"), true, 0},
 		"present": {unhex("01 00 07 01 00 00 00 09 01 00"), false, 9},
 	} {
-		m := &Message{tools: newTools(), Head: Head{catalog: schema.Embedded()}}
+		m := &Message{tools: newTools(), Head: &Head{catalog: schema.Embedded()}}
 		r := Record{Key: pack(int16(5), text("g"), text("m")), Value: pack(base, c.tag)}
 		n := m.DecodeValue("__consumer_offsets", &Batch{Magic: 2}, &r)
 		if n == nil {

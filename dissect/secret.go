@@ -25,8 +25,8 @@ func (m *Message) Secret() bool {
 		return false
 	case m.Inferred != nil && m.Inferred.guarded:
 		return true
-	case m.Header.APIKey == keyEnvelope && m.enveloped.Known:
-		return carriesCredentials(m.enveloped.APIKey) || m.enveloped.APIKey == keyEnvelope
+	case m.Header.APIKey == keyEnvelope && m.enveloped.known:
+		return carriesCredentials(m.enveloped.key) || m.enveloped.key == keyEnvelope
 	}
 	return carriesCredentials(m.Header.APIKey)
 }

@@ -17,7 +17,7 @@ func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 		known = known[:m.before] // decoding it again finds the others again
 	}
 	list := append(s.Packets.List[:0], m.Packets.List...)
-	s.Head = m.Head
+	s.Head = *m.Head
 	s.Packets.List = list
 	s.findings = append(s.findings[:0], known...)
 	s.holes = append(s.holes[:0], m.holes...)
@@ -39,8 +39,9 @@ func NewReader() *Reader { return &Reader{tools: newTools()} }
 // Message returns the message of a snapshot. It is valid until the next call.
 func (r *Reader) Message(s *Snapshot) *Message { return r.message[0].restore(s, r.tools) }
 
-// Exchange returns an exchange of snapshots; request or response is nil where there was none. It is valid until the next call.
-func (r *Reader) Exchange(x Exchange, request, response *Snapshot) Exchange {
+// Exchange sets the messages of an exchange to those of snapshots; request or response is nil where there was none. They are valid until
+// the next call.
+func (r *Reader) Exchange(x *Exchange, request, response *Snapshot) {
 	x.Request, x.Response = nil, nil
 	if request != nil {
 		x.Request = r.message[0].restore(request, r.tools)
@@ -48,14 +49,13 @@ func (r *Reader) Exchange(x Exchange, request, response *Snapshot) Exchange {
 	if response != nil {
 		x.Response = r.message[1].restore(response, r.tools)
 	}
-	return x
 }
 
-// restore makes m the message of a snapshot, whose bytes it shares.
+// restore makes m the message of a snapshot, whose head and bytes it shares.
 func (m *Message) restore(s *Snapshot, t *tools) *Message {
 	m.reset(s.data, s.holes)
 	m.tools = t
-	m.Head = s.Head
+	m.Head = &s.Head
 	m.Findings = append(m.Findings, s.findings...)
 	return m
 }

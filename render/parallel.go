@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -43,6 +44,7 @@ type job struct {
 	entries   []entry
 	snapshots []dissect.Snapshot
 	used      int // of snapshots
+	reports   []dissect.Report
 	arena     []byte
 	out, log  output
 	done      chan struct{}
@@ -87,12 +89,11 @@ func (o *output) pass(b []byte) {
 	}
 }
 
-// An entry is one call of the dissector. first and second index snapshots; -1 where there is none.
+// An entry is one call of the dissector. first and second index snapshots, -1 where there is none; of a report first indexes reports.
 type entry struct {
 	kind          entryKind
 	first, second int
 	exchange      dissect.Exchange
-	report        dissect.Report
 }
 
 type entryKind uint8
@@ -161,10 +162,10 @@ func (w *worker) do(j *job, e *entry) {
 	case messageEntry:
 		w.format.Message(w.reader.Message(&j.snapshots[e.first]))
 	case exchangeEntry:
-		x := w.reader.Exchange(e.exchange, j.snapshot(e.first), j.snapshot(e.second))
-		w.format.Exchange(&x)
+		w.reader.Exchange(&e.exchange, j.snapshot(e.first), j.snapshot(e.second))
+		w.format.Exchange(&e.exchange)
 	default:
-		w.format.Report(&e.report)
+		w.format.Report(&j.reports[e.first])
 	}
 }
 
@@ -209,7 +210,8 @@ func (p *Parallel) copy(w io.Writer, from *bytes.Buffer) {
 
 // reset makes a job ready to be filled again. What a large message left behind is not kept.
 func (j *job) reset() {
-	j.entries, j.used, j.arena = j.entries[:0], 0, j.arena[:0]
+	clear(j.reports)
+	j.entries, j.reports, j.used, j.arena = j.entries[:0], j.reports[:0], 0, j.arena[:0]
 	if cap(j.arena) > 2*jobBytes {
 		j.arena = nil
 	}
@@ -230,23 +232,30 @@ func (p *Parallel) Needs() dissect.Needs { return p.needs }
 
 // Message implements dissect.Output.
 func (p *Parallel) Message(m *dissect.Message) {
-	p.add(entry{kind: messageEntry, first: p.snapshot(m)})
+	e := p.next(messageEntry)
+	e.first = p.snapshot(m)
+	p.added()
 }
 
 // Exchange implements dissect.Output.
 func (p *Parallel) Exchange(x *dissect.Exchange) {
-	e := entry{kind: exchangeEntry, first: -1, second: -1, exchange: *x}
+	e := p.next(exchangeEntry)
+	e.first, e.second, e.exchange = -1, -1, *x
 	if x.Request != nil {
 		e.first = p.snapshot(x.Request)
 	}
 	if x.Response != nil {
 		e.second = p.snapshot(x.Response)
 	}
-	p.add(e)
+	p.added()
 }
 
 // Report implements dissect.Output.
-func (p *Parallel) Report(r *dissect.Report) { p.add(entry{kind: reportEntry, report: *r}) }
+func (p *Parallel) Report(r *dissect.Report) {
+	p.next(reportEntry).first = len(p.job.reports)
+	p.job.reports = append(p.job.reports, *r)
+	p.added()
+}
 
 func (p *Parallel) snapshot(m *dissect.Message) int {
 	j := p.job
@@ -258,8 +267,20 @@ func (p *Parallel) snapshot(m *dissect.Message) int {
 	return j.used - 1
 }
 
-func (p *Parallel) add(e entry) {
-	p.job.entries = append(p.job.entries, e)
+// next returns a new entry of the job, to be filled in before added is called.
+func (p *Parallel) next(kind entryKind) *entry {
+	j := p.job
+	if len(j.entries) == cap(j.entries) {
+		j.entries = slices.Grow(j.entries, jobEntries)
+	}
+	j.entries = j.entries[:len(j.entries)+1]
+	e := &j.entries[len(j.entries)-1]
+	e.kind = kind
+	return e
+}
+
+// added hands the job over when it is full.
+func (p *Parallel) added() {
 	if len(p.job.entries) >= jobEntries || len(p.job.arena) >= jobBytes {
 		p.dispatch()
 	}

@@ -21,9 +21,9 @@ type timedLine struct {
 }
 
 func (l *timedLine) exchange() *dissect.Exchange {
-	x := &dissect.Exchange{Request: &dissect.Message{Head: dissect.Head{Number: l.number}}}
+	x := &dissect.Exchange{Request: &dissect.Message{Head: &dissect.Head{Number: l.number}}}
 	if l.answered {
-		x.Response = &dissect.Message{Head: dissect.Head{Number: l.number, Timing: dissect.Timing{Latency: l.latency}}}
+		x.Response = &dissect.Message{Head: &dissect.Head{Number: l.number, Timing: dissect.Timing{Latency: l.latency}}}
 	}
 	return x
 }

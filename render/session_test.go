@@ -203,7 +203,7 @@ func TestSessionsOfCaptures(t *testing.T) {
 
 // Of an opening whose list of partitions is not in the capture no number is told.
 func TestSessionOpensCut(t *testing.T) {
-	tree := &Tree{m: &dissect.Message{Head: dissect.Head{Kind: schema.Request}}}
+	tree := &Tree{m: &dissect.Message{Head: &dissect.Head{Kind: schema.Request}}}
 	for want, s := range map[string]dissect.Session{
 		"opens":                   {Step: dissect.SessionOpens},
 		"opens with 0 partitions": {Step: dissect.SessionOpens, Known: true},
