@@ -51,44 +51,6 @@ type job struct {
 	turn      chan struct{} // it is this job's turn to write
 }
 
-// An output takes what a job writes. It is held in memory until it is the job's turn, unless it is large: then the worker waits for its turn and writes
-// straight on.
-type output struct {
-	bytes.Buffer
-	to      io.Writer
-	job     *job
-	held    int // at most
-	through bool
-	err     error
-}
-
-// How much output a job holds, and all jobs together.
-const (
-	maxHeld      = 4 << 20
-	maxHeldInAll = 24 << 20
-)
-
-func (o *output) Write(b []byte) (int, error) {
-	if !o.through && o.Len()+len(b) > o.held {
-		<-o.job.turn
-		o.job.turn <- struct{}{} // for the other output of the job
-		o.through = true
-		o.pass(o.Bytes())
-		o.Buffer = bytes.Buffer{}
-	}
-	if !o.through {
-		return o.Buffer.Write(b)
-	}
-	o.pass(b)
-	return len(b), nil
-}
-
-func (o *output) pass(b []byte) {
-	if o.err == nil {
-		_, o.err = o.to.Write(b)
-	}
-}
-
 // An entry is one call of the dissector. first and second index snapshots, -1 where there is none; of a report first indexes reports.
 type entry struct {
 	kind          entryKind
@@ -115,7 +77,7 @@ func newParallel(out, log io.Writer, workers, jobs int, create func(out, log io.
 	p.last = create(p.lastOut, p.lastLog, true)
 	p.needs = p.last.Needs()
 	p.last.Flush()
-	p.copy(out, p.lastOut)
+	p.copy(out, p.lastOut.Bytes())
 	p.lastOut.Reset()
 	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
 	held := min(maxHeld, maxHeldInAll/jobs)
@@ -196,14 +158,16 @@ func (p *Parallel) take(w io.Writer, o *output) {
 	if o.err != nil {
 		p.failed.CompareAndSwap(nil, &o.err)
 	}
-	p.copy(w, &o.Buffer)
+	for _, b := range o.chunks {
+		p.copy(w, b)
+	}
 }
 
-func (p *Parallel) copy(w io.Writer, from *bytes.Buffer) {
-	if from.Len() == 0 || p.failed.Load() != nil {
+func (p *Parallel) copy(w io.Writer, b []byte) {
+	if len(b) == 0 || p.failed.Load() != nil {
 		return
 	}
-	if _, err := w.Write(from.Bytes()); err != nil {
+	if _, err := w.Write(b); err != nil {
 		p.failed.CompareAndSwap(nil, &err)
 	}
 }
@@ -217,14 +181,6 @@ func (j *job) reset() {
 	}
 	j.out.reset()
 	j.log.reset()
-}
-
-func (o *output) reset() {
-	if o.Cap() > o.held {
-		o.Buffer = bytes.Buffer{}
-	}
-	o.Buffer.Reset()
-	o.through, o.err = false, nil
 }
 
 // Needs implements Format.
@@ -333,6 +289,6 @@ func (p *Parallel) Close(c *dissect.Counts) {
 	p.waiting.Wait()
 	p.last.Close(c)
 	p.last.Flush()
-	p.copy(p.out, p.lastOut)
-	p.copy(p.log, p.lastLog)
+	p.copy(p.out, p.lastOut.Bytes())
+	p.copy(p.log, p.lastLog.Bytes())
 }

@@ -110,6 +110,12 @@ func (s *sink) spill(b []byte) []byte {
 
 // Flush writes what is buffered.
 func (s *sink) Flush() error {
+	if job, ok := s.w.(*redirect); ok {
+		if len(s.buf) > 0 {
+			s.buf = job.exchange(s.buf)
+		}
+		return nil // an error is kept in the output
+	}
 	if s.err == nil && len(s.buf) > 0 {
 		_, s.err = s.w.Write(s.buf)
 	}

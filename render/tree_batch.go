@@ -267,16 +267,17 @@ func headerLen(b *dissect.Batch) (size int) {
 // headerFields appends the fields of a header, each on a line, as far as they are there.
 func (t *Tree) headerFields(b []byte, batch *dissect.Batch) []byte {
 	size := headerLen(batch)
-	fields := fieldsOf(batch)
+	fields, labels := fieldsOf(batch), t.leaves.old
+	if &fields[0] == &batchFields[0] {
+		labels = t.leaves.batch
+	}
 	for i := range fields {
-		f := &fields[i]
+		f, l := &fields[i], &labels[i]
 		if f.at+f.size > size {
 			break
 		}
-		b = t.leafHead(b, f.name, f.typ)
-		b = append(b, t.colors.number.on...)
-		b = t.appendBatchField(b, f, batch)
-		b = t.spanLine(b, t.colors.number.off, uint32(batch.At+f.at), uint32(f.size), f.about)
+		b = t.appendBatchField(t.leaf(b, l), f, batch)
+		b = t.endLeaf(b, l, uint32(batch.At+f.at), uint32(f.size))
 	}
 	return b
 }
@@ -292,7 +293,7 @@ func (t *Tree) appendBatchField(b []byte, f *batchField, batch *dissect.Batch) [
 	case asAttributes:
 		return appendAttributes(b, batch)
 	}
-	return strconv.AppendInt(b, v, 10)
+	return appendInt(b, v)
 }
 
 // appendAttributes appends the bits of the attributes, spelled out.

@@ -487,13 +487,22 @@ func (t *Tree) leafHead(b []byte, name, typ string) []byte {
 
 // numberLine appends a leaf that belongs to no field and holds a number.
 func (t *Tree) numberLine(b []byte, l *leafLabel, value int64, n *dissect.Node) []byte {
+	b = appendInt(t.leaf(b, l), value)
+	return t.endLeaf(b, l, n.Offset+t.base, n.Length)
+}
+
+// leaf begins the line of a leaf that belongs to no field.
+func (t *Tree) leaf(b []byte, l *leafLabel) []byte {
 	b = append(b, t.prefix...)
-	b = append(b, l.head...)
-	b = appendInt(b, value)
+	return append(b, l.head...)
+}
+
+// endLeaf ends the line, behind the value.
+func (t *Tree) endLeaf(b []byte, l *leafLabel, offset, size uint32) []byte {
 	if len(t.unpacked) > 0 {
-		return t.spanLine(b, l.off, n.Offset+t.base, n.Length, l.about)
+		return t.spanLine(b, l.off, offset, size, l.about)
 	}
 	b = append(b, l.open...)
-	b = appendSpan(b, n.Offset+t.base, n.Length)
+	b = appendSpan(b, offset, size)
 	return append(b, l.tail...)
 }

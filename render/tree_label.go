@@ -103,7 +103,7 @@ func (t *Tree) tail(about string) string {
 	return t.placeOff + " " + t.colors.dim.paint(about) + "\n"
 }
 
-// A leafLabel is what the lines of one kind of leaf have in common that belong to no field and hold a number.
+// A leafLabel is what the lines of one kind of leaf have in common that belong to no field.
 type leafLabel struct {
 	head  string // `+-- name type = `
 	off   string // ends the value: the encoding
@@ -119,6 +119,16 @@ type leafLabels struct {
 	tags, tagCount              leafLabel
 	present, absent             leafLabel
 	taggedPresent, taggedAbsent leafLabel
+
+	batch, old []leafLabel // of batchFields and oldFields
+	record     recordLabels
+}
+
+// recordLabels are the labels of the parts of a record.
+type recordLabels struct {
+	length, attributes, timestampDelta, offsetDelta leafLabel
+	key, value, headerKey                           leafLabel
+	headers, headerCount                            leafLabel
 }
 
 func (t *Tree) newLeafLabels() leafLabels {
@@ -135,6 +145,36 @@ func (t *Tree) newLeafLabels() leafLabels {
 		absent:        t.newLeafLabel("presence", "int8", "", absent),
 		taggedPresent: t.newLeafLabel("presence", "uvarint", "", there),
 		taggedAbsent:  t.newLeafLabel("presence", "uvarint", "", absent),
+		batch:         t.newBatchLabels(batchFields[:]),
+		old:           t.newBatchLabels(oldFields[:]),
+		record: recordLabels{
+			length:         t.newLeafLabel("length", "varint", "", "bytes that follow in this record"),
+			attributes:     t.newLeafLabel("attributes", "int8", "", "unused"),
+			timestampDelta: t.newLeafLabel("timestamp_delta", "varlong", "", "ms since base_timestamp"),
+			offsetDelta:    t.newLeafLabel("offset_delta", "varint", "", "offset less base_offset"),
+			key:            t.newPartLabel("key", "bytes"),
+			value:          t.newPartLabel("value", "bytes"),
+			headers:        t.newPartLabel("headers", "[]header"),
+			headerCount:    t.newLeafLabel("count", "varint", "", "how many headers follow"),
+			headerKey:      t.newPartLabel("key", "string"),
+		},
+	}
+}
+
+func (t *Tree) newBatchLabels(fields []batchField) []leafLabel {
+	labels := make([]leafLabel, len(fields))
+	for i := range fields {
+		labels[i] = t.newLeafLabel(fields[i].name, fields[i].typ, "", fields[i].about)
+	}
+	return labels
+}
+
+// newPartLabel returns the label of a leaf that is no number.
+func (t *Tree) newPartLabel(name, typ string) leafLabel {
+	return leafLabel{
+		head: "+-- " + t.colors.name.paint(name) + " " + t.colors.dim.paint(typ) + " = ",
+		open: t.placeOn,
+		tail: t.tail(""),
 	}
 }
 

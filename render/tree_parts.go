@@ -72,27 +72,26 @@ func (t *Tree) fullRecord(b []byte, r *dissect.Record, last bool) []byte {
 
 // recordFields appends what stands in front of the key of a record of magic 2.
 func (t *Tree) recordFields(b []byte, r *dissect.Record) []byte {
-	base := t.records.batch.BaseTimestamp
-	b = t.varintPart(b, "length", "varint", r.At, r.AttributesAt, "bytes that follow in this record")
+	labels, base := &t.leaves.record, t.records.batch.BaseTimestamp
+	b = t.varintPart(b, &labels.length, r.At, r.AttributesAt)
 	attributes := int64(0)
 	if raw := t.recordBytes(r.AttributesAt, 1); len(raw) == 1 {
 		attributes = int64(int8(raw[0]))
 	}
-	b = t.numberPart(b, "attributes", "int8", attributes, r.AttributesAt, 1, "unused")
+	b = appendInt(t.leaf(b, &labels.attributes), attributes)
+	b = t.endLeaf(b, &labels.attributes, uint32(r.AttributesAt), 1)
 	raw := t.recordBytes(r.TimestampAt, r.OffsetAt-r.TimestampAt)
 	delta, _ := binary.Varint(raw)
-	b = t.leafHead(b, "timestamp_delta", "varlong")
-	b = append(b, t.colors.number.on...)
-	b = strconv.AppendInt(b, delta, 10)
+	b = appendInt(t.leaf(b, &labels.timestampDelta), delta)
 	b = append(t.appendDate(append(b, " ("...), base+delta), ')')
-	b = t.spanLine(b, t.colors.number.off, uint32(r.TimestampAt), uint32(len(raw)), "ms since base_timestamp")
-	return t.varintPart(b, "offset_delta", "varint", r.OffsetAt, r.KeyAt, "offset less base_offset")
+	b = t.endLeaf(b, &labels.timestampDelta, uint32(r.TimestampAt), uint32(len(raw)))
+	return t.varintPart(b, &labels.offsetDelta, r.OffsetAt, r.KeyAt)
 }
 
 // varintPart appends a number of variable width between two offsets.
-func (t *Tree) varintPart(b []byte, name, typ string, from, to int, about string) []byte {
+func (t *Tree) varintPart(b []byte, l *leafLabel, from, to int) []byte {
 	v, _ := binary.Varint(t.recordBytes(from, to-from))
-	return t.numberPart(b, name, typ, v, from, to-from, about)
+	return t.endLeaf(appendInt(t.leaf(b, l), v), l, uint32(from), uint32(to-from))
 }
 
 func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, about string) []byte {
@@ -104,10 +103,9 @@ func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, abo
 
 // keyPart appends the key of a record, and what it was decoded to.
 func (t *Tree) keyPart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
-	p := &t.records
-	b = t.leafHead(b, "key", "bytes")
-	b = t.appendPayload(b, r.Key)
-	b = t.partEnd(b, r, r.Key, from, to)
+	p, l := &t.records, &t.leaves.record.key
+	b = t.appendPayload(t.leaf(b, l), r.Key)
+	b = t.partEnd(b, l, r, r.Key, from, to)
 	if !p.hasKey {
 		return b
 	}
@@ -119,14 +117,14 @@ func (t *Tree) keyPart(b []byte, r *dissect.Record, from, to int, last bool) []b
 
 // valuePart appends the value of a record, and what it was decoded to.
 func (t *Tree) valuePart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
-	p := &t.records
-	b = t.leafHead(b, "value", "bytes")
+	p, l := &t.records, &t.leaves.record.value
+	b = t.leaf(b, l)
 	if t.withholdsValue(r) {
 		b = append(b, "withheld (credential-bearing record; --show-secrets prints it)"...)
 	} else {
 		b = t.appendPayload(b, r.Value)
 	}
-	b = t.partEnd(b, r, r.Value, from, to)
+	b = t.partEnd(b, l, r, r.Value, from, to)
 	if !t.showsDecoded() {
 		return b
 	}
@@ -137,8 +135,8 @@ func (t *Tree) valuePart(b []byte, r *dissect.Record, from, to int, last bool) [
 }
 
 // partEnd appends how long a part of a record says it is, and where it stands.
-func (t *Tree) partEnd(b []byte, r *dissect.Record, value []byte, from, to int) []byte {
-	return t.spanLine(appendPartLength(b, value, r.Message != nil), "", uint32(from), uint32(to-from), "")
+func (t *Tree) partEnd(b []byte, l *leafLabel, r *dissect.Record, value []byte, from, to int) []byte {
+	return t.endLeaf(appendPartLength(b, value, r.Message != nil), l, uint32(from), uint32(to-from))
 }
 
 func appendPartLength(b, value []byte, old bool) []byte {
@@ -151,19 +149,19 @@ func appendPartLength(b, value []byte, old bool) []byte {
 	} else {
 		b = append(b, " (varint len="...)
 	}
-	return append(strconv.AppendInt(b, int64(length), 10), ')')
+	return append(appendInt(b, int64(length)), ')')
 }
 
 // headersPart appends the headers of a record of magic 2, each with key and value.
 func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
 	at, end := r.HeadersAt, r.At+r.Size
-	raw := t.recordBytes(at, end-at)
+	labels, raw := &t.leaves.record, t.recordBytes(at, end-at)
 	_, width := binary.Varint(raw)
-	b = t.leafHead(b, "headers", "[]header")
-	b = appendQuantity(b, r.HeaderCount, "element")
-	b = t.spanLine(b, "", uint32(at), uint32(end-at), "")
+	b = appendQuantity(t.leaf(b, &labels.headers), r.HeaderCount, "element")
+	b = t.endLeaf(b, &labels.headers, uint32(at), uint32(end-at))
 	t.enter(true)
-	b = t.numberPart(b, "count", "varint", int64(r.HeaderCount), at, width, "how many headers follow")
+	b = appendInt(t.leaf(b, &labels.headerCount), int64(r.HeaderCount))
+	b = t.endLeaf(b, &labels.headerCount, uint32(at), uint32(width))
 	at += width
 	index := 0
 	for key, value := range r.Headers {
@@ -173,8 +171,8 @@ func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
 		b = append(append(appendInt(b, int64(index)), ']'), t.colors.name.off...)
 		b = t.spanLine(b, "", uint32(at), uint32(valueEnd-at), "")
 		t.enter(valueEnd == end)
-		b = t.headerPart(b, "key", "string", r, key, at, keyEnd)
-		b = t.headerPart(b, "value", "bytes", r, value, keyEnd, valueEnd)
+		b = t.headerPart(b, &labels.headerKey, r, key, at, keyEnd)
+		b = t.headerPart(b, &labels.value, r, value, keyEnd, valueEnd)
 		t.leave()
 		at = valueEnd
 		index++
@@ -183,10 +181,9 @@ func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
 	return b
 }
 
-func (t *Tree) headerPart(b []byte, name, typ string, r *dissect.Record, value []byte, from, to int) []byte {
-	b = t.leafHead(b, name, typ)
-	b = t.appendPayload(b, value)
-	return t.partEnd(b, r, value, from, to)
+func (t *Tree) headerPart(b []byte, l *leafLabel, r *dissect.Record, value []byte, from, to int) []byte {
+	b = t.appendPayload(t.leaf(b, l), value)
+	return t.partEnd(b, l, r, value, from, to)
 }
 
 // varintWidth is how many bytes the varint at an offset takes.

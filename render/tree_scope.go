@@ -93,6 +93,8 @@ func appendInt(b []byte, n int64) []byte {
 		return append(b, byte('0'+u/10), byte('0'+u%10))
 	case u < 1000:
 		return append(b, byte('0'+u/100), byte('0'+u/10%10), byte('0'+u%10))
+	case n == -1:
+		return append(b, '-', '1')
 	}
 	return strconv.AppendInt(b, n, 10)
 }
