@@ -84,13 +84,14 @@ type Dissector struct {
 	head       Head       // of message
 	request    Message    // the request of the exchange that is being handed over
 	exchange   Exchange
-	now        reassembly.Origin       // the latest packet that was heard of
-	shared     map[string]*offer       // what brokers offer, by the bytes that say so
-	snaplen    bool                    // that packets were cut has been said
-	duplicates bool                    // that packets came twice has been said
-	logins     map[netip.AddrPort]bool // brokers that some client has logged in to, up to maxLogins
-	servers    map[netip.AddrPort]bool // endpoints that are known to be brokers
-	silent     silent                  // attempts to connect to brokers that failed
+	now        reassembly.Origin        // the latest packet that was heard of
+	shared     map[string]*offer        // what brokers offer, by the bytes that say so
+	announced  map[string]*announcement // what ApiVersions answers say, by their bytes behind the correlation id
+	snaplen    bool                     // that packets were cut has been said
+	duplicates bool                     // that packets came twice has been said
+	logins     map[netip.AddrPort]bool  // brokers that some client has logged in to, up to maxLogins
+	servers    map[netip.AddrPort]bool  // endpoints that are known to be brokers
+	silent     silent                   // attempts to connect to brokers that failed
 	trial      trial
 	fitting    fitting
 	fits       []fit                     // to be used again
@@ -112,7 +113,7 @@ type Counts struct {
 
 // New returns a Dissector for an output.
 func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
-	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, logins: map[netip.AddrPort]bool{}, shared: map[string]*offer{},
+	return &Dissector{catalog: catalog, needs: needs, out: out, servers: map[netip.AddrPort]bool{}, logins: map[netip.AddrPort]bool{}, shared: map[string]*offer{}, announced: map[string]*announcement{},
 		tools: newTools(), topics: newTopicNames(), sessions: sessions{byKey: map[sessionKey]*session{}}}
 }
 

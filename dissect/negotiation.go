@@ -36,13 +36,61 @@ func (o *offer) memory() int {
 	return 64 + 16*len(o.versions)
 }
 
-// learnOffer takes the version ranges that the broker offers out of an ApiVersions answer.
+// learnOffer takes what the broker offers out of an ApiVersions answer.
 func (c *conn) learnOffer(m *Message) {
-	if m.Header.APIKey != keyApiVersions || m.Body() == 0 || m.Undecoded() != nil {
-		return // what is not there of a list that is cut was not left out by the broker
+	if m.Header.APIKey != keyApiVersions {
+		return
 	}
-	c.ending.Features = m.finalized()
+	a := c.dissector.announcement(m)
+	if a == nil {
+		return
+	}
+	c.ending.Features = a.features
+	if a.offer == nil {
+		return
+	}
 	first := c.offered == nil
+	c.offered = a.offer
+	c.ending.Offered = len(c.offered.versions)
+	if first {
+		c.dissector.rememberOffer(c.ends.Server, c.offered)
+	}
+}
+
+// An announcement is what an ApiVersions answer says. It does not change.
+type announcement struct {
+	plan     *schema.Plan // of the answer
+	offer    *offer       // nil when no API is offered
+	features []Feature    // in force
+}
+
+// maxAnnouncement is how large an answer may be to be remembered. Up to maxShared of them are: most connections begin with one, and
+// brokers say the same again and again.
+const maxAnnouncement = 4 << 10
+
+// announcement returns what an ApiVersions answer says, nil when it cannot be read.
+func (d *Dissector) announcement(m *Message) *announcement {
+	plan := m.plan
+	if m.cut != nil || len(m.holes) > 0 || len(m.data) > maxAnnouncement || len(m.data) < 8 {
+		return d.readAnnouncement(m)
+	}
+	said := m.data[8:] // behind size and correlation id
+	if known := d.announced[string(said)]; known != nil && known.plan == plan {
+		return known
+	}
+	a := d.readAnnouncement(m)
+	if a != nil && len(d.announced) < maxShared {
+		a.plan = plan
+		d.announced[string(said)] = a
+	}
+	return a
+}
+
+func (d *Dissector) readAnnouncement(m *Message) *announcement {
+	if m.Body() == 0 || m.Undecoded() != nil {
+		return nil // what is not there of a list that is cut was not left out by the broker
+	}
+	a := &announcement{features: m.finalized()}
 	var said []byte        // key, lowest and highest version of each API
 	list := m.firstArray() // features have versions, too
 	for i := list; i < int(m.Nodes[list].Next); i++ {
@@ -56,15 +104,12 @@ func (c *conn) learnOffer(m *Message) {
 		}
 	}
 	if len(said) >= offerLen {
-		c.offered = c.dissector.offer(said)
-		c.ending.Offered = len(c.offered.versions)
+		a.offer = d.offer(said)
 	}
-	if first && c.offered != nil {
-		c.dissector.rememberOffer(c.ends.Server, c.offered)
-	}
+	return a
 }
 
-// offerLen is what learnOffer writes down of an API.
+// offerLen is what readAnnouncement writes down of an API.
 const offerLen = 6
 
 // offer returns what brokers say in these bytes, the one that is shared if possible.
