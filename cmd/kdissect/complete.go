@@ -12,7 +12,7 @@ import (
 )
 
 // takeFiles are the flags whose value is a file's name, which the shell completes.
-var takeFiles = []string{"topic-ids", "schemas"}
+var takeFiles = []string{"topic-ids", "write", "schemas"}
 
 // completeFlags completes the values of a command's flags in a shell: words to choose from, names of APIs, files.
 func completeFlags(cmd *cobra.Command) {

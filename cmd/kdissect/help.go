@@ -20,7 +20,7 @@ var headings = []struct {
 	{"Output", []string{"output", "records", "full", "hex", "max-records", "max-bytes", "layout", "packets", "int64", "fields", "time", "sort", "top",
 		"account", "state", "show-secrets", "color"}},
 	{"Filters", filterNames},
-	{"Capturing", []string{"interface", "netns", "user", "snaplen", "buffer", "promiscuous"}},
+	{"Capturing", []string{"interface", "netns", "user", "snaplen", "buffer", "promiscuous", "write", "files", "size"}},
 	{"Reading", []string{"follow", "topic-ids", "one-pass", "max-memory", "schemas", "api-key", "coordinator-topic"}},
 }
 

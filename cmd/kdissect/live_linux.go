@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ type liveFlags struct {
 	snapLen     size
 	buffer      size
 	promiscuous bool
+	kept        recordFlags
+	shedding    *render.Shedding // nil where nothing is printed as it comes
+	only        bool             // keeping the packets is all that is asked for
 }
 
 func newLive() *cobra.Command {
@@ -49,6 +53,7 @@ func newLive() *cobra.Command {
 		Example: liveExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given(cmd.Flags())
+			f.only = f.kept.path != "" && !cmd.Flags().Changed("output") && !f.silent
 			return f.live(strings.Join(args, " "))
 		},
 	}
@@ -60,6 +65,9 @@ func newLive() *cobra.Command {
 	flags.VarP(&f.snapLen, "snaplen", "s", "how much to take of a packet, 0 for all; 200 leaves room for what pairs requests and answers")
 	flags.Var(&f.buffer, "buffer", "for packets that wait, in the kernel")
 	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take packets that are for other hosts, too")
+	flags.StringVarP(&f.kept.path, "write", "w", "", "keep the packets in this `file`, or - for standard output; nothing else is shown unless -o is given")
+	flags.IntVar(&f.kept.files, "files", 0, "keep the latest `N` files only, numbered")
+	flags.Var(&f.kept.size, "size", "begin a new file when one has so much")
 	f.register(flags)
 	return cmd
 }
@@ -71,6 +79,12 @@ func (f *liveFlags) live(expression string) error {
 	}
 	if f.buffer < minBuffer || f.buffer > maxBuffer {
 		return fmt.Errorf("--buffer wants a size from %v to %v", &minBuffer, &maxBuffer)
+	}
+	if err := f.kept.check(); err != nil {
+		return err
+	}
+	if f.kept.path == "-" && !f.only {
+		return errors.New("-w - and another output both want standard output")
 	}
 	names := []string{f.network}
 	if err := f.prepare(names); err != nil {
@@ -87,17 +101,35 @@ func (f *liveFlags) live(expression string) error {
 	if err := dropRights(f.user); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "kdissect: capturing on %s: %s\n", f.network, what)
-	f.out, f.log = os.Stdout, os.Stderr
 	source := &watch{Live: capture}
-	var format render.Format = silence{}
-	if !f.silent {
-		source.shedding = render.NewShedding(f.out, f.log, f.workers(), f.create)
-		format = f.filter.heads(source.shedding)
+	kept, err := f.kept.record(source)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; the rights of root have been given up: choose a directory of the user, or its user with --user", err)
+	} else if err != nil {
+		return err
 	}
-	err = f.dissect(f.pipeline(names, source, f.watched(format)), func(err error) error { return err })
+	if !f.only && !f.silent {
+		f.shedding = render.NewShedding(os.Stdout, os.Stderr, f.workers(), f.create)
+		source.shedding = f.shedding
+	}
+	fmt.Fprintf(os.Stderr, "kdissect: capturing on %s: %s\n", f.network, what)
+	if f.only {
+		err = kept.all()
+	} else {
+		err = f.show(kept, names)
+	}
 	source.sum()
-	return err
+	return cmp.Or(kept.finish(), err)
+}
+
+// show dissects what a source has.
+func (f *liveFlags) show(source pcaps.Source, names []string) error {
+	f.out, f.log = os.Stdout, os.Stderr
+	var format render.Format = silence{}
+	if f.shedding != nil {
+		format = f.filter.heads(f.shedding)
+	}
+	return f.dissect(f.pipeline(names, source, f.watched(format)), func(err error) error { return err })
 }
 
 // Bounds of flags.

@@ -437,3 +437,160 @@ func TestLiveWithoutRights(t *testing.T) {
 		}
 	}
 }
+
+// What is kept is what was shown, for the user who captures alone, also in a directory of that user's.
+func TestLiveKeepsPackets(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("goes on as another user, which wants root")
+	}
+	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
+	inNetwork(t, func(t *testing.T) {
+		program := forEveryone(t)
+		directory := filepath.Join(filepath.Dir(program), "kept")
+		if err := os.Mkdir(directory, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(directory, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		ring := []string{"-w", filepath.Join(directory, "ring.pcapng"), "--files", "2", "--size", "2M", "--user", "nobody"}
+		live := start(t, exec.Command(program, append([]string{"live", "-i", "lo", "-o", "json", "--packets"}, ring...)...), "capturing on")
+		alone := start(t, exec.Command(program, "live", "-i", "lo", "-w", filepath.Join(directory, "alone.pcapng"), "--user", "nobody"), "capturing on")
+		piped := start(t, exec.Command(program, "live", "-i", "lo", "-w", "-"), "capturing on")
+		conversation.play(t, "127.0.0.1:9092")
+		settled()
+		got := live.interrupt(t)
+		if shown := alone.interrupt(t); shown != "" {
+			t.Errorf("-w alone shows %q", shown)
+		}
+		pipe := filepath.Join(t.TempDir(), "piped")
+		if err := os.WriteFile(pipe, []byte(piped.interrupt(t)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{filepath.Join(directory, "ring-000001.pcapng"), filepath.Join(directory, "alone.pcapng"), pipe} {
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: %v", file, info.Mode())
+			}
+			want, err := exec.Command("kdissect", "read", "-o", "json", "--packets", file).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, w := got, string(want)
+			if !strings.Contains(file, "ring") { // each capture has its own times
+				g, w = times.ReplaceAllString(g, "-"), times.ReplaceAllString(w, "-")
+			}
+			if n := strings.Count(g, `"kind":"message"`); g != w || n < 100 {
+				t.Errorf("%s: %d messages: %s", file, n, firstDifference(w, g))
+			}
+		}
+		// what must not or cannot be written
+		for _, test := range []struct{ args, want string }{
+			{"-w " + pipe, "file exists"},
+			{"-w " + filepath.Join(directory, "roots.pcapng"), "permission denied; the rights of root have been given up"},
+			{"-w /proc/none.pcapng", "no such file"},
+			{"-w x.pcapng --files 3", "both --files and --size"},
+			{"--size 3M", "name a file with -w"},
+			{"-w - -o json", "both want standard output"},
+		} {
+			var stderr bytes.Buffer
+			cmd := exec.Command(program, append([]string{"live", "-i", "lo"}, strings.Fields(test.args)...)...)
+			cmd.Stderr = &stderr
+			if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), test.want) {
+				t.Errorf("%s: %v, %s", test.args, err, stderr.String())
+			}
+		}
+	})
+}
+
+// --netns captures in the network of another process.
+func TestLiveInAnotherNetwork(t *testing.T) {
+	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
+	inNetwork(t, func(t *testing.T) {
+		sleeper := exec.Command("sleep", "600") // a process of that network
+		if err := sleeper.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer sleeper.Wait()
+		defer sleeper.Process.Kill()
+		outside := make(chan *program)
+		go func() {
+			outside <- start(t, exec.Command("kdissect", "live", "--netns", fmt.Sprint(sleeper.Process.Pid), "-i", "lo", "-o", "requestlog"), "capturing on")
+		}()
+		live := <-outside
+		conversation.play(t, "127.0.0.1:9092")
+		settled()
+		if n := strings.Count(live.interrupt(t), "\n"); n < 50 {
+			t.Errorf("%d exchanges: %s", n, live.stderr.String())
+		}
+	})
+}
+
+// Output that nobody reads for a while costs whole exchanges, which are counted; and the capture goes on.
+func TestLiveLeavesOutWholeExchanges(t *testing.T) {
+	inNetwork(t, func(t *testing.T) {
+		out, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("kdissect", "live", "-i", "lo", "-o", "json", "--layout")
+		cmd.Stdout = writer
+		live := start(t, cmd, "capturing on")
+		writer.Close()
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		client, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		const exchanges = 20000
+		var requests, responses []byte
+		for i := range exchanges {
+			requests = append(requests, 0, 0, 0, 10, 0, 18, 0, 0, 0, 0, byte(i>>8), byte(i), 0xff, 0xff)
+			responses = append(responses, 0, 0, 0, 16, 0, 0, byte(i>>8), byte(i), 0, 0, 0, 0, 0, 1, 0, 18, 0, 0, 0, 0)
+		}
+		for at := 0; at < exchanges; at += 100 {
+			say(t, client, server, requests[at*14:(at+100)*14])
+			say(t, server, client, responses[at*20:(at+100)*20])
+		}
+		client.Close()
+		server.Close()
+		settled()
+		text := make(chan []byte)
+		go func() {
+			all, _ := io.ReadAll(out)
+			text <- all
+		}()
+		live.interrupt(t)
+		asked, answered := map[string]bool{}, map[string]bool{}
+		for _, m := range regexp.MustCompile(`"type":"(REQUEST|RESPONSE)","apiKey":18,"apiName":"ApiVersions","apiVersion":0,"correlationId":(\d+)`).FindAllStringSubmatch(string(<-text), -1) {
+			if m[1] == "REQUEST" {
+				asked[m[2]] = true
+			} else {
+				answered[m[2]] = true
+			}
+		}
+		if len(asked) != len(answered) {
+			t.Errorf("%d requests, %d answers", len(asked), len(answered))
+		}
+		for id := range asked {
+			if !answered[id] {
+				t.Errorf("request %s has no answer", id)
+			}
+		}
+		left := fmt.Sprintf("%d exchanges left out because the output was too slow", exchanges-len(asked))
+		if len(asked) == exchanges || len(asked) == 0 || !strings.Contains(live.stderr.String(), left) {
+			t.Errorf("%d exchanges shown of %d; standard error:\n%s", len(asked), exchanges, live.stderr.String())
+		}
+	})
+}
