@@ -154,6 +154,7 @@ type queue struct {
 const (
 	maxPending       = 10_000
 	maxPendingOneWay = 64
+	maxPendingBytes  = 16 << 20 // of their frames and what else they take; the latest may be larger
 )
 
 // fewPending is how many requests are looked through one by one for each position at which an answer could begin.
@@ -161,7 +162,10 @@ const fewPending = 64
 
 func (q *queue) push(r *request) {
 	if len(q.items) == cap(q.items) && 2*len(q.items) <= cap(q.ring) {
-		q.items = append(q.ring[:0], q.items...)
+		ring := q.ring[:cap(q.ring)]
+		n := copy(ring, q.items)
+		clear(ring[n:])
+		q.items = ring[:n]
 	}
 	q.items = append(q.items, r)
 	q.count(r)
@@ -219,12 +223,15 @@ func (q *queue) take(i int) *request {
 		q.passed--
 	}
 	q.forget(r.header.CorrelationID)
+	last := len(q.items) - 1
 	if i == 0 {
+		q.items[0] = nil // the ring would keep it
 		q.items = q.items[1:]
 		return r
 	}
 	copy(q.items[i:], q.items[i+1:])
-	q.items = q.items[:len(q.items)-1]
+	q.items[last] = nil
+	q.items = q.items[:last]
 	return r
 }
 

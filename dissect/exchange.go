@@ -134,12 +134,20 @@ func (c *conn) makeRoom() {
 		limit = maxPendingOneWay
 	}
 	for len(c.pending.items) >= limit {
-		r := c.pending.take(0)
-		if !c.oneDirection() {
-			c.report(r.number, finding(Unanswered, Warn, -1, "given up: more than %d requests wait for answers", limit))
-		}
-		c.answered(r, nil)
+		c.giveUp(finding(Unanswered, Warn, -1, "given up: more than %d requests wait for answers", limit))
 	}
+	for c.pending.held > maxPendingBytes && len(c.pending.items) > 1 {
+		c.giveUp(finding(Unanswered, Warn, -1, "given up: the requests that wait for answers take more than %d MiB", maxPendingBytes>>20))
+	}
+}
+
+// giveUp waits no longer for the answer to the oldest request, and says so where answers are in the capture.
+func (c *conn) giveUp(said Finding) {
+	r := c.pending.take(0)
+	if !c.oneDirection() {
+		c.report(r.number, said)
+	}
+	c.answered(r, nil)
 }
 
 // match finds the request that a response answers: the oldest outstanding one with its correlation id. A broker answers in order, so

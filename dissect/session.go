@@ -55,6 +55,7 @@ const (
 	maxSessionMember     = 1024              // bytes of a group's name and a member's id; sessions of longer ones are not kept
 	maxSessionAge        = 3600 * int64(1e9) // capture time that a session may say nothing, nanoseconds
 	maxAsked             = 100
+	maxShares            = 16 // share sessions of a connection; a consumer has one
 )
 
 // A sessionKey names a session.
@@ -206,8 +207,8 @@ func (c *conn) sessionResponse(m *Message, r *request) {
 	}
 	s.use(c, m, 0)
 	d.sessions.keep(s, m.Time)
-	if share && d.sessions.byKey[s.key] == s && !slices.Contains(c.shares, s.key) {
-		c.shares = append(c.shares, s.key)
+	if share && d.sessions.byKey[s.key] == s {
+		c.ownShare(s.key)
 	}
 	m.Session = s.show(nil, Session{Step: SessionOpened, Share: share})
 }
@@ -220,6 +221,18 @@ var sessionErrors = map[int64]string{
 	122: "the broker has no such share session: it was evicted, or went with its connection; the consumer opens another",
 	123: "the epoch is not the one that the broker expects next in the share session; the consumer opens another",
 	133: "the broker keeps as many share sessions as it may; the consumer has to try again",
+}
+
+// ownShare notes that a share session goes with the connection. Of more than a connection has, the earliest is given up.
+func (c *conn) ownShare(key sessionKey) {
+	if slices.Contains(c.shares, key) {
+		return
+	}
+	if len(c.shares) == maxShares {
+		c.dissector.sessions.drop(c.shares[0])
+		c.shares = slices.Delete(c.shares, 0, 1)
+	}
+	c.shares = append(c.shares, key)
 }
 
 // endShares forgets the share sessions of a connection that has ended: brokers do so too.
@@ -262,10 +275,23 @@ func (s *session) take(m *Message) (added, forgotten int) {
 		moved := &s.held[i]
 		s.index[heldKey{moved.Name, moved.ID, moved.Partition}] = i
 		delete(s.index, key)
+		s.held[last] = Asked{}
 		s.held = s.held[:last]
 		forgotten++
 	})
+	if cap(s.held) > 1024 && len(s.held) < cap(s.held)/4 {
+		s.compact()
+	}
 	return added, forgotten
+}
+
+// compact gives back the memory of partitions that have gone.
+func (s *session) compact() {
+	s.held = slices.Clone(s.held)
+	s.index = make(map[heldKey]int, len(s.held))
+	for i, p := range s.held {
+		s.index[heldKey{p.Name, p.ID, p.Partition}] = i
+	}
 }
 
 // eachPartition yields the partitions of an array of topics of the body.

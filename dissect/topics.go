@@ -10,8 +10,11 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// maxTopicNames bounds what is remembered of a capture's topics: 64 Ki of them take about 15 MB.
-const maxTopicNames = 64 << 10
+// Bounds of what is remembered of a capture's topics: 64 Ki of them take about 15 MB.
+const (
+	maxTopicNames     = 64 << 10
+	maxTopicNameBytes = 4 << 20 // of all names together
+)
 
 // maxTopicName is how long a broker lets the name of a topic be, in bytes. What is longer is not remembered.
 const maxTopicName = 249
@@ -32,6 +35,7 @@ type topicNames struct {
 	mu     sync.RWMutex
 	byID   map[TopicID]topicName
 	byName map[string]namedTopic
+	held   int         // bytes of the names
 	later  *laterNames // nil when nobody may look further on
 }
 
@@ -77,9 +81,10 @@ func (t *topicNames) told(id TopicID, message int64) []byte {
 func (t *topicNames) add(id TopicID, name []byte, message int64) (before TopicID, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.byID[id]; known || id == (TopicID{}) || len(name) == 0 || len(name) > maxTopicName || len(t.byID) >= maxTopicNames {
+	if _, known := t.byID[id]; known || id == (TopicID{}) || len(name) == 0 || len(name) > maxTopicName || len(t.byID) >= maxTopicNames || t.held+len(name) > maxTopicNameBytes {
 		return before, false
 	}
+	t.held += len(name)
 	t.byID[id] = topicName{bytes.Clone(name), message}
 	first, known := t.byName[string(name)]
 	if !known {
