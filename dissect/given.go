@@ -84,6 +84,8 @@ func (g *Given) sized(data []byte, plan *schema.Plan) bool {
 	case plan != nil:
 		size := int32(binary.BigEndian.Uint32(data))
 		return 0 < size && size <= maxFirstFrame
+	case g.beginsRequest(bare) && carriesCredentials(int16(binary.BigEndian.Uint16(data))):
+		return false // to be withheld: a frame of just that size is rare
 	case g.beginsRequest(data):
 		return true
 	}

@@ -172,3 +172,29 @@ func TestTopicNameBytes(t *testing.T) {
 		t.Errorf("%d bytes of names", names.held)
 	}
 }
+
+// Names of configs that say that they hold a secret, and some that sound like it and do not.
+func TestSensitiveConfigs(t *testing.T) {
+	for name, want := range map[string]bool{
+		"ssl.keystore.password": true, "SSL.KEY.PASSWORD": true, "sasl.jaas.config": true, "basic.auth.user.info": true, "db.passwd": true, "db.pwd": true,
+		"confluent.license": true, "fs.s3a.access.key": true, "fs.azure.account.key.x": true, "github.access.token": true, "vault.auth.token": true, "schema.registry.api.key": true,
+		"sasl.oauthbearer.token.endpoint.url": false, "delegation.token.max.lifetime.ms": false, "key.converter": false, "retention.ms": false, "sasl.login.class": false,
+	} {
+		if got := isSensitiveConfig([]byte(name)); got != want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// A login that was pasted without its size and its end is withheld, though its first bytes could be the size of something else.
+func TestCutLoginIsWithheld(t *testing.T) {
+	frame := framed(int16(36), int16(0), int32(1), text("x"), int32(21), "\x00alice\x00Hunter2Secret!")
+	for cut := range len(frame) - 22 {
+		NewGiven(schema.Embedded()).Frames(frame[4:len(frame)-cut], nil, func(m *Message) bool {
+			if !m.Secret() {
+				t.Errorf("%d bytes less: taken for %s", cut, m.Name())
+			}
+			return true
+		})
+	}
+}

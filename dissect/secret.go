@@ -126,11 +126,17 @@ func isCredentialRecord(name string) bool {
 // metadataTopic is the topic whose records may carry credentials.
 const metadataTopic = "__cluster_metadata"
 
+// sensitiveParts stand in the names of configs that hold secrets: Kafka's own, and those of connectors, registries and cloud services.
+var sensitiveParts = []string{
+	"password", "passwd", "pwd", "passphrase", "secret", "jaas", "credential", "keystore.key", "master.key", "private.key", "certificate", "user.info",
+	"api.key", "apikey", "access.key", "account.key", "access.token", "auth.token", "license",
+}
+
 // isSensitiveConfig tells whether a config holds something that its owner would not want to see in a bug report. Kafka's own configs of type
 // password are among them.
 func isSensitiveConfig(name []byte) bool {
 	lower := bytes.ToLower(name)
-	for _, part := range []string{"password", "passphrase", "secret", "jaas", "credential", "keystore.key", "master.key", "private.key", "certificate", "user.info"} {
+	for _, part := range sensitiveParts {
 		if bytes.Contains(lower, []byte(part)) {
 			return true
 		}

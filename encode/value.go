@@ -166,7 +166,7 @@ func (e *encoder) base64(v any) ([]byte, error) {
 	}
 	value, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil, e.fail("%s is not base64 with padding: %v", describe(v), err)
+		return nil, e.fail("a string of %d bytes, which may be a secret, is not base64 with padding: %v", len(text), err)
 	}
 	return value, nil
 }
