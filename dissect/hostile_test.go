@@ -198,3 +198,30 @@ func TestCutLoginIsWithheld(t *testing.T) {
 		})
 	}
 }
+
+// What the dissector found when it decoded a message for itself is told by every output, on whatever goroutine it runs.
+func TestSnapshotKeepsFindings(t *testing.T) {
+	k := newTalk(NeedMessages, true)
+	var codes []Code
+	k.dissector = New(schema.Embedded(), NeedMessages, snapshots(func(m *Message) {
+		for _, f := range m.Findings {
+			codes = append(codes, f.Code)
+		}
+	}))
+	k.client(fetch(1, 0, 0, "a\xff/0@5"))
+	k.server(fetchAnswer(1, 0, 9))
+	if len(codes) != 1 || codes[0] != BadUTF8 {
+		t.Errorf("got %v", codes)
+	}
+}
+
+// snapshots is an Output that looks at messages as a worker does.
+type snapshots func(*Message)
+
+func (f snapshots) Message(m *Message) {
+	var s Snapshot
+	s.Take(m, nil)
+	f(NewReader().Message(&s))
+}
+func (snapshots) Exchange(*Exchange) {}
+func (snapshots) Report(*Report)     {}

@@ -7,12 +7,14 @@ type Snapshot struct {
 	findings []Finding
 	data     []byte
 	holes    []hole
+	found    bool // decoding it gave findings
 }
 
 // Take makes a snapshot of a message. The frame's bytes are appended to arena, which is returned; they belong to the snapshot as long as the
 // arena is not used again from its start.
 func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 	known := m.Findings
+	s.found = m.decoded && len(known) > m.before
 	if m.decoded {
 		known = known[:m.before] // decoding it again finds the others again
 	}
@@ -57,6 +59,9 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 	m.tools = t
 	m.Head = &s.Head
 	m.Findings = append(m.Findings, s.findings...)
+	if s.found {
+		m.Tape() // an output that does not decode it itself tells of them, too
+	}
 	return m
 }
 
