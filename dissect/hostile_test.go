@@ -54,7 +54,7 @@ func TestQueueFinds(t *testing.T) {
 		id := int32(r.IntN(150))
 		switch n := r.IntN(100); {
 		case n < 52 && len(q.items) < 4*fewPending:
-			q.push(&request{header: Header{CorrelationID: id, Token: n == 0}})
+			q.push(&request{outstanding: outstanding{header: Header{CorrelationID: id, Token: n == 0}}})
 		case n < 95 && len(q.items) > 0:
 			q.take(r.IntN(len(q.items)))
 		case n >= 99:
