@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -23,6 +24,8 @@ type period struct{ first, last int64 }
 const (
 	// sheddingJobs is how many jobs may wait: half of them for output that comes in bursts, the other half for the answers to what was handed on.
 	sheddingJobs = 32
+	// sheddingPatience is how long the output may stall at first: at 1 Gbit/s so much takes less than half of the kernel's buffer.
+	sheddingPatience = 100 * time.Millisecond
 	// eagerJobs is how many jobs may be under way for another one to be begun before it is full.
 	eagerJobs = 2
 	// maxPeriods bounds what is remembered of requests that may be answered yet.
@@ -39,14 +42,26 @@ func (s *Shedding) Left() int64 { return s.left }
 
 // behind tells whether the output is so slow that exchanges are left out. It catches up before they are handed on again.
 func (s *Shedding) behind() bool {
-	free := len(s.parallel.free)
 	switch {
-	case free < sheddingJobs/2:
-		s.shedding = true
-	case free >= sheddingJobs*3/4:
+	case !s.shedding && s.free() < sheddingJobs/2:
+		s.shedding = !s.catchesUp()
+	case s.shedding && s.free() >= sheddingJobs*3/4:
 		s.shedding, s.open = false, false
 	}
 	return s.shedding
+}
+
+func (s *Shedding) free() int { return len(s.parallel.free) }
+
+// catchesUp waits a moment for the output. Packets wait in the kernel meanwhile.
+func (s *Shedding) catchesUp() bool {
+	for end := time.Now().Add(sheddingPatience); s.free() < sheddingJobs/2; {
+		if time.Now().After(end) {
+			return false
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return true
 }
 
 // leaveOut notes that a request is left out, and with it its answer.
@@ -111,7 +126,7 @@ func (s *Shedding) Report(r *dissect.Report) {
 
 // Flush implements Format. What was handed over is written as soon as what came before is.
 func (s *Shedding) Flush() error {
-	if len(s.parallel.free) < sheddingJobs-1-eagerJobs {
+	if s.free() < sheddingJobs-1-eagerJobs {
 		return s.parallel.failure()
 	}
 	return s.parallel.Flush()
