@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/expr-lang/expr"
@@ -18,8 +19,18 @@ import (
 
 // Where is an expression over an exchange, as github.com/expr-lang/expr has them.
 type Where struct {
-	text string
-	uses uses
+	text   string
+	uses   uses
+	failed atomic.Int64          // exchanges for which it could not be evaluated
+	reason atomic.Pointer[error] // why not, of one of them
+}
+
+// Failures returns for how many exchanges the expression could not be evaluated, which then do not match, and why not for one of them.
+func (w *Where) Failures() (n int64, why error) {
+	if reason := w.reason.Load(); reason != nil {
+		why = *reason
+	}
+	return w.failed.Load(), why
 }
 
 // uses says what an expression looks at, so that no more is made ready.
@@ -190,6 +201,7 @@ func (w *Where) compile(e *evaluator, more []expr.Option) (*vm.Program, error) {
 
 // An evaluator evaluates an expression for one exchange after the other. It is for one goroutine.
 type evaluator struct {
+	where    *Where
 	uses     uses
 	program  *vm.Program
 	machine  vm.VM
@@ -198,7 +210,7 @@ type evaluator struct {
 }
 
 func (w *Where) evaluator() *evaluator {
-	e := &evaluator{uses: w.uses}
+	e := &evaluator{where: w, uses: w.uses}
 	program, err := w.compile(e, leniently())
 	if err != nil {
 		panic(err) // it was compiled before
@@ -212,6 +224,10 @@ func (e *evaluator) match(x *dissect.Exchange) bool {
 	e.exchange = x
 	e.fill(x)
 	got, err := e.machine.Run(e.program, &e.env)
+	if err != nil {
+		e.where.failed.Add(1)
+		e.where.reason.CompareAndSwap(nil, &err)
+	}
 	yes, _ := got.(bool)
 	return err == nil && yes
 }

@@ -54,6 +54,10 @@ func FindError(s string) (*Error, error) {
 
 // DidYouMean proposes the name that is nearest to one that is unknown, as the end of a sentence; "" where none is near.
 func DidYouMean(s string, names []string) string {
+	const longest = 64 // no name is longer; to compare takes the product of the lengths
+	if len(s) > longest {
+		return ""
+	}
 	best, least := "", len(s)/2+1
 	for _, name := range names {
 		d := distance(strings.ToLower(s), strings.ToLower(name))

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -187,3 +189,14 @@ func (f *filterFlags) enough() bool { return f.count > 0 && f.matched.Load() >= 
 
 // nothing tells whether a filter has let nothing through.
 func (f *filterFlags) nothing() bool { return f.criteria != nil && f.matched.Load() == 0 }
+
+// whyNothing says that nothing was let through, and whether that is for an expression that could not be evaluated.
+func (f *filterFlags) whyNothing() error {
+	if w := f.criteria.Where; w != nil {
+		if n, why := w.Failures(); n > 0 {
+			reason, _, _ := strings.Cut(why.Error(), "\n")
+			return fmt.Errorf("nothing matches; --where could not be evaluated for %d exchanges: %s", n, reason)
+		}
+	}
+	return errors.New("nothing matches")
+}

@@ -224,7 +224,7 @@ func (f *readFlags) dissect(p *pipeline, done func(error) error) error {
 		return err
 	}
 	if !f.silent && f.filter.nothing() {
-		return statusError{status: statusDamaged, err: errors.New("nothing matches")}
+		return statusError{status: statusDamaged, err: f.filter.whyNothing()}
 	}
 	return nil
 }
