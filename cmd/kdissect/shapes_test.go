@@ -661,3 +661,25 @@ func TestShapes(t *testing.T) {
 		})
 	}
 }
+
+// TestConflictIsTold: each segment comes once more with other bytes. What came first counts, and that they differ is told.
+func TestConflictIsTold(t *testing.T) {
+	forged := shape{segments: each(func(s shapeSegment) []shapeSegment {
+		again := s
+		again.data = slices.Clone(s.data)
+		for i := range again.data {
+			again.data[i] ^= 0x55
+		}
+		return []shapeSegment{s, again}
+	})}
+	w := readWire(t, filepath.Join(testdata, "sample.pcap"))
+	plain, _ := printedOf(t, pcapOf(w.packets))
+	messages, findings := printedOf(t, forged.capture(w))
+	if !slices.Equal(contentsOf(t, messages), contentsOf(t, plain)) {
+		t.Error("what came later counts")
+	}
+	text, err := json.Marshal(findings)
+	if err != nil || !strings.Contains(string(text), "retransmission-conflict") {
+		t.Errorf("nothing is told of it: %s, %v", text, err)
+	}
+}
