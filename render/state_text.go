@@ -203,7 +203,11 @@ func (s *stateText) group(g *state.Group) {
 	if g.Epoch >= 0 {
 		s.print("%s %d, ", epochName(g), g.Epoch)
 	}
-	s.buf = appendCount(s.buf, int64(g.Size()), "member", "members")
+	if len(g.Members()) == 0 && g.Epoch < 0 && g.State != state.Empty && g.State != state.Dead {
+		s.print("members not known") // a list of groups does not tell them
+	} else {
+		s.buf = appendCount(s.buf, int64(g.Size()), "member", "members")
+	}
 	if g.Protocol != "" {
 		s.print(", protocol %s", escaped(g.Protocol))
 	}
