@@ -43,6 +43,8 @@ type conn struct {
 	lastSilentAt   int64                     // its capture time
 	spoken         map[int16]schema.Versions // by API key, what responses without their requests were taken for
 	messages       int
+	counted        int          // of pending.held, when memory was told last
+	steady         bool         // no message had begun then
 	packets        int64        // that brought bytes
 	shares         []sessionKey // share sessions opened on it
 	rebalance      int64        // how long a member of its group may take to join, nanoseconds

@@ -133,7 +133,7 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 		d.now = span.Origin
 		h.bytes(chunk.Data[from:to], span.Origin)
 	}
-	sc.Memory = c.memory()
+	c.charge(h)
 }
 
 // Gap implements reassembly.Handler.
