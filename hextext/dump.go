@@ -1,6 +1,7 @@
 package hextext
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -67,7 +68,7 @@ func rowBytes(s string) (row []byte) {
 		if group == "" || len(group)%2 != 0 || end < len(s) && s[end] != ' ' && s[end] != '\t' {
 			return row
 		}
-		row, _ = decodeHex(row, group)
+		row, _ = hex.AppendDecode(row, []byte(group)) // all of them are hex digits
 		s = s[end:]
 	}
 	return row[:maxRowBytes]

@@ -3,7 +3,6 @@ package hextext
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -34,9 +33,10 @@ func Parse(text []byte) ([]byte, error) {
 		return parseDump(text)
 	}
 	s := string(text)
-	switch b, err := parseDigits(s); {
+	digits, err := parseDigits(s)
+	switch {
 	case err == nil:
-		return b, nil
+		return digits, nil
 	case isEscaped(s):
 		return parseEscapes(s)
 	case isList(s):
@@ -45,7 +45,6 @@ func Parse(text []byte) ([]byte, error) {
 	if b, ok := parseBase64(s); ok {
 		return b, nil
 	}
-	_, err := parseDigits(s)
 	return nil, fmt.Errorf("this is neither hex nor a dump nor base64: %w", err)
 }
 
@@ -193,6 +192,3 @@ func parseBase64(s string) ([]byte, bool) {
 	b, err := base64.RawStdEncoding.DecodeString(s)
 	return b, err == nil && len(s) >= minBase64
 }
-
-// decodeHex reads digits that are known to be hex.
-func decodeHex(b []byte, digits string) ([]byte, error) { return hex.AppendDecode(b, []byte(digits)) }
