@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
@@ -67,21 +68,12 @@ func (e *encoder) batch(o *object) error {
 	magic := o.integer("magic", 0, newestMagic, newestMagic)
 	records, err := e.batchRecords(o)
 	if err != nil || o.err != nil {
-		return firstOf(o.err, err)
+		return cmp.Or(o.err, err)
 	}
 	if magic < newestMagic {
 		return e.oldMessage(o, int8(magic), records)
 	}
 	return e.newBatch(o, records)
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // batchRecords reads the records of a batch. Without any the batch must not say that it has some.
@@ -110,7 +102,7 @@ func (e *encoder) batchRecords(o *object) ([]record, error) {
 		return r.err
 	})
 	e.path = e.path[:mark]
-	return records, firstOf(err, o.err)
+	return records, cmp.Or(err, o.err)
 }
 
 // readRecord reads one record. What was decoded of key and value is not looked at, they themselves are.
@@ -341,14 +333,14 @@ func (o *object) text(name string) []byte {
 		if err != nil {
 			o.fail("%s: %s is not base64 with padding: %v", packed, describe(v), err)
 		}
-		return append([]byte{}, b...)
+		return b
 	default:
 		o.fail("%s: base64 is wanted here, not %s", packed, describe(v))
 	}
 	switch v := o.fields[name].(type) {
 	case nil:
 	case string:
-		return append([]byte{}, v...)
+		return []byte(v)
 	default:
 		o.fail("%s: a string or null is wanted here, not %s", name, describe(v))
 	}
