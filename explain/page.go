@@ -130,14 +130,7 @@ func newPart(catalog *schema.Catalog, plan *schema.Plan) *Part {
 
 // Key is the page's API key or record type as it is written; "" where there is none.
 func (p *Page) Key() string {
-	m := p.Parts[0].Message
-	switch {
-	case m.Draft:
-		return "TBD"
-	case m.APIKey < 0:
-		return ""
-	}
-	return fmt.Sprint(m.APIKey)
+	return keyOf(p.Parts[0].Message, "")
 }
 
 // Title says what the part is in one line.

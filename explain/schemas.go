@@ -53,18 +53,18 @@ func writeLoaded(b *strings.Builder, catalog *schema.Catalog, names []string) {
 	table := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
 	for _, name := range names {
 		m, _ := catalog.Message(name) // read above
-		fmt.Fprintf(table, "  %s\t%s\tkey %s\tversions %s\t%s\n", name, m.Kind, keyOf(m), m.ValidVersions, catalog.Origin(name))
+		fmt.Fprintf(table, "  %s\t%s\tkey %s\tversions %s\t%s\n", name, m.Kind, keyOf(m, "-"), m.ValidVersions, catalog.Origin(name))
 	}
 	table.Flush() // a strings.Builder takes everything
 }
 
-// keyOf is the API key or record type of a message as it is written.
-func keyOf(m *schema.Message) string {
+// keyOf is the API key or record type of a message as it is written, none where it has none.
+func keyOf(m *schema.Message, none string) string {
 	switch {
 	case m.Draft:
 		return "TBD"
 	case m.APIKey < 0:
-		return "-"
+		return none
 	}
 	return fmt.Sprint(m.APIKey)
 }
