@@ -27,3 +27,6 @@ func (c *choice) has(value string) bool { return slices.Contains(c.known, value)
 
 // Type implements pflag.Value; help shows it as the flag's argument.
 func (c *choice) Type() string { return "word" }
+
+// newColor is the choice of --color, in every command that has it.
+func newColor() choice { return choice{"auto", []string{"auto", "always", "never"}} }

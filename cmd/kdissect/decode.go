@@ -52,7 +52,7 @@ type decodeFlags struct {
 func newDecode() *cobra.Command {
 	f := decodeFlags{
 		output: choice{"tree", []string{"tree", "json"}},
-		color:  choice{"auto", []string{"auto", "always", "never"}},
+		color:  newColor(),
 	}
 	cmd := &cobra.Command{
 		Use:     "decode [flags] HEX|FILE|-",

@@ -43,7 +43,7 @@ type explainFlags struct {
 func newExplain() *cobra.Command {
 	f := explainFlags{
 		output: choice{"text", []string{"text", "json"}},
-		color:  choice{"auto", []string{"auto", "always", "never"}},
+		color:  newColor(),
 	}
 	cmd := &cobra.Command{
 		Use:               "explain [flags] API|KEY|NAME",

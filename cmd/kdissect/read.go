@@ -61,7 +61,7 @@ func newReadFlags() readFlags {
 	return readFlags{
 		output:  choice{"tree", []string{"tree", "summary", "json", "requestlog", "records", "tsv", "csv"}},
 		records: choice{"", []string{"size", "batches", "full", "none"}},
-		color:   choice{"auto", []string{"auto", "always", "never"}},
+		color:   newColor(),
 		memory:  reassembly.DefaultMemory,
 		times:   choice{"utc", []string{"utc", "local", "relative", "delta"}},
 		int64s:  choice{"number", []string{"number", "string"}},

@@ -10,7 +10,7 @@ import (
 	"github.com/kdissect/kdissect/dissect"
 )
 
-// A namedTopic is a line of such a file.
+// A namedTopic is a topic whose id and name a file of --topic-ids has.
 type namedTopic struct {
 	id   dissect.TopicID
 	name string
