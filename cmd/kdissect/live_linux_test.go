@@ -278,32 +278,45 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, read has %d", len(g), len(w))
 }
 
+// piped starts a capture on the loopback interface with an output, which it returns the other end of.
+func piped(t *testing.T, output ...string) (live *program, out *os.File) {
+	t.Helper()
+	out, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	cmd := exec.Command("kdissect", append([]string{"live", "-i", "lo", "-o"}, output...)...)
+	cmd.Stdout = writer
+	live = start(t, cmd, "capturing on")
+	writer.Close()
+	return live, out
+}
+
+// connected returns the two ends of a connection on the loopback interface.
+func connected(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if client, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if server, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return client, server
+}
+
 // An exchange is printed though nothing comes behind it.
 func TestLivePrintsAtOnce(t *testing.T) {
 	inNetwork(t, func(t *testing.T) {
-		out, writer, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("kdissect", "live", "-i", "lo", "-o", "requestlog")
-		cmd.Stdout = writer
-		live := start(t, cmd, "capturing on")
-		writer.Close()
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		client, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		server, err := listener.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Close()
+		live, out := piped(t, "requestlog")
+		client, server := connected(t)
 		lines := bufio.NewReader(out)
 		for i := range 3 {
 			// ApiVersions v0 without a client id, and an answer that offers ApiVersions v0
@@ -532,27 +545,8 @@ func TestLiveInAnotherNetwork(t *testing.T) {
 // Output that nobody reads for a while costs whole exchanges, which are counted; and the capture goes on.
 func TestLiveLeavesOutWholeExchanges(t *testing.T) {
 	inNetwork(t, func(t *testing.T) {
-		out, writer, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("kdissect", "live", "-i", "lo", "-o", "json", "--layout")
-		cmd.Stdout = writer
-		live := start(t, cmd, "capturing on")
-		writer.Close()
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		client, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := listener.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		live, out := piped(t, "json", "--layout")
+		client, server := connected(t)
 		const exchanges = 20000
 		var requests, responses []byte
 		for i := range exchanges {
