@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 	"sort"
 
@@ -47,6 +48,31 @@ func (v *View) slice(offset, n int) []byte {
 		return nil
 	}
 	return v.data[at:min(at+n, len(v.data))]
+}
+
+// Fields yields the index of each field of a structure in the order of the bytes. Of a tagged field it is that of the value; those that the schema
+// does not know, and those that a later one with the same tag supersedes, are left out.
+func (v *View) Fields(at int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, end := at+1, int(v.Nodes[at].Next); i < end; {
+			n, field := &v.Nodes[i], i
+			switch i = int(n.Next); n.Kind {
+			case TagsNode:
+				i = field + 1 // its fields are those of the structure
+				continue
+			case TagNode:
+				if field += 2; n.Op == nil || n.Hidden || field >= int(n.Next) { // behind the tag's head
+					continue
+				}
+			}
+			switch value := &v.Nodes[field]; value.Kind {
+			case StructNode, ArrayNode, ValueNode:
+				if value.Op != nil && !yield(field) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Int returns the value of an integer or bool leaf.

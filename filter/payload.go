@@ -29,20 +29,9 @@ func payloadOf(m *dissect.Message) map[string]any {
 }
 
 func addFields(to map[string]any, m *dissect.Message, at int) {
-	tape := m.Nodes
-	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
-		n := &tape[i]
-		switch n.Kind {
-		case dissect.TagsNode:
-			addFields(to, m, i)
-		case dissect.TagNode:
-			if value := i + 2; n.Op != nil && !n.Hidden && value < int(n.Next) && tape[value].Op != nil {
-				to[tape[value].Op.JSON] = valueOf(m, value)
-			}
-		case dissect.StructNode, dissect.ArrayNode, dissect.ValueNode:
-			if n.Op.Code != schema.OpRecords {
-				to[n.Op.JSON] = valueOf(m, i)
-			}
+	for i := range m.Fields(at) {
+		if op := m.Nodes[i].Op; op.Code != schema.OpRecords {
+			to[op.JSON] = valueOf(m, i)
 		}
 	}
 }

@@ -266,7 +266,7 @@ func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int
 	switch n.Kind {
 	case dissect.StructNode:
 		b = append(b, '{')
-		b, _ = j.appendFields(b, v, m, at, true)
+		b = j.appendFields(b, v, m, at)
 		return append(b, '}')
 	case dissect.ArrayNode:
 		return j.appendArray(b, v, m, at)
@@ -278,34 +278,20 @@ func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int
 	return j.appendPrimitive(b, n.Op.Code, value)
 }
 
-// appendFields appends the fields of a structure, or of its tagged fields section, separated by commas.
-func (j *JSON) appendFields(b []byte, v *dissect.View, m *dissect.Message, at int, first bool) ([]byte, bool) {
-	tape := v.Nodes
-	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
-		n := &tape[i]
-		value := i
-		switch n.Kind {
-		case dissect.TagsNode:
-			b, first = j.appendFields(b, v, m, i, first)
+// appendFields appends the fields of a structure, separated by commas.
+func (j *JSON) appendFields(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
+	first := true
+	for i := range v.Fields(at) {
+		if v.Nodes[i].Op.Code == schema.OpRecords && j.options.Records == RecordsNone {
 			continue
-		case dissect.TagNode:
-			if value = i + 2; n.Op == nil || n.Hidden || value >= int(n.Next) {
-				continue
-			}
-		case dissect.StructNode, dissect.ArrayNode, dissect.ValueNode:
-		default:
-			continue // a presence byte, a count, undecoded bytes
-		}
-		if tape[value].Op == nil || tape[value].Op.Code == schema.OpRecords && j.options.Records == RecordsNone {
-			continue // a tagged field whose value could not be decoded, or records that nobody wants
 		}
 		if !first {
 			b = append(b, ',')
 		}
 		first = false
-		b = j.appendField(b, v, m, value)
+		b = j.appendField(b, v, m, i)
 	}
-	return b, first
+	return b
 }
 
 // appendField appends one field with its name. Records that are not opened are shown by their size, as Kafka's JSON does.

@@ -190,29 +190,9 @@ func (f *finder) below(b []byte, m *dissect.Message, at int, p path) ([]byte, bo
 
 // member returns the index of a field's value in a structure, or in its tagged fields; -1 where there is none.
 func member(v *dissect.View, at int, s *pathStep) int {
-	tape := v.Nodes
-	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
-		n, value := &tape[i], i
-		switch n.Kind {
-		case dissect.TagsNode:
-			if value := member(v, i, s); value >= 0 {
-				return value
-			}
-			continue
-		case dissect.TagNode:
-			if value = i + 2; n.Op == nil || n.Hidden || value >= int(n.Next) {
-				continue
-			}
-		case dissect.StructNode, dissect.ArrayNode, dissect.ValueNode:
-		default:
-			continue
-		}
-		op := tape[value].Op
-		if op == nil {
-			continue
-		}
-		if name := op.JSON; name == s.name && op.Code != schema.OpRecords || name == s.records && op.Code == schema.OpRecords {
-			return value
+	for i := range v.Fields(at) {
+		if op := v.Nodes[i].Op; op.JSON == s.name && op.Code != schema.OpRecords || op.JSON == s.records && op.Code == schema.OpRecords {
+			return i
 		}
 	}
 	return -1

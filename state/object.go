@@ -1,6 +1,7 @@
 package state
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -29,40 +30,17 @@ func kept[T string | []byte](text T) string {
 	return strings.Clone(string(text[:min(len(text), maxText)]))
 }
 
-// fields calls yield with the index of each field, tagged ones included.
-func (o object) fields(yield func(int) bool) { o.walk(o.at, yield) }
-
-func (o object) walk(at int, yield func(int) bool) bool {
-	tape := o.view.Nodes
-	if at == 0 && o.view == &o.message.View || at >= len(tape) {
-		return true
+// fields yields the index of each field.
+func (o object) fields() iter.Seq[int] {
+	if o.at == 0 && o.view == &o.message.View || o.at >= len(o.view.Nodes) {
+		return func(func(int) bool) {}
 	}
-	for i := at + 1; i < int(tape[at].Next); i = int(tape[i].Next) {
-		field := i
-		switch tape[i].Kind {
-		case dissect.TagsNode:
-			if !o.walk(i, yield) {
-				return false
-			}
-			continue
-		case dissect.TagNode:
-			if field = i + 2; tape[i].Hidden || field >= int(tape[i].Next) { // behind the tag's head
-				continue
-			}
-		}
-		switch tape[field].Kind {
-		case dissect.StructNode, dissect.ArrayNode, dissect.ValueNode:
-			if tape[field].Op != nil && !yield(field) {
-				return false
-			}
-		}
-	}
-	return true
+	return o.view.Fields(o.at)
 }
 
 // field returns the index of a field, -1 when there is none or it is null.
 func (o object) field(name string) int {
-	for i := range o.fields {
+	for i := range o.fields() {
 		if n := &o.view.Nodes[i]; n.Op.Name == name {
 			if n.Null {
 				return -1
