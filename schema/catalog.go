@@ -187,7 +187,7 @@ func (c *Catalog) add(e *entry) {
 	api := c.apiOf(e)
 	api.messages[e.kind] = e
 	if e.kind == Request || api.messages[Request] == nil {
-		api.Name = strings.TrimSuffix(strings.TrimSuffix(e.name, "Request"), "Response")
+		api.Name = apiName(e.kind, e.name)
 		api.Versions, api.Flexible, api.Unstable = e.versions, e.flexible, e.unstable
 	}
 }
@@ -195,7 +195,7 @@ func (c *Catalog) add(e *entry) {
 // apiOf returns the API that a request or response belongs to. Drafts belong together by name.
 func (c *Catalog) apiOf(e *entry) *API {
 	if e.apiKey < 0 {
-		name := strings.TrimSuffix(strings.TrimSuffix(e.name, "Request"), "Response")
+		name := apiName(e.kind, e.name)
 		for _, api := range c.drafts {
 			if api.Name == name {
 				return api

@@ -54,14 +54,16 @@ type HeaderRule struct {
 }
 
 // APIName is the name of the API that a request or response belongs to: Fetch for FetchRequest.
-func (m *Message) APIName() string {
-	switch m.Kind {
+func (m *Message) APIName() string { return apiName(m.Kind, m.Name) }
+
+func apiName(kind Kind, message string) string {
+	switch kind {
 	case Request:
-		return strings.TrimSuffix(m.Name, "Request")
+		return strings.TrimSuffix(message, "Request")
 	case Response:
-		return strings.TrimSuffix(m.Name, "Response")
+		return strings.TrimSuffix(message, "Response")
 	}
-	return m.Name
+	return message
 }
 
 // BeginsWithVersion tells whether the first field is the version itself, so that none stands in front of the structure.
