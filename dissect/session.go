@@ -72,6 +72,8 @@ type heldKey struct {
 	partition int32
 }
 
+func (a *Asked) key() heldKey { return heldKey{a.Name, a.ID, a.Partition} }
+
 // A session is what is remembered of one.
 type session struct {
 	key    sessionKey
@@ -182,7 +184,7 @@ func (c *conn) sessionResponse(m *Message, r *request) {
 	}
 	d, s := c.dissector, r.session
 	opening := s.number == 0
-	share := s.key.id == 0 && m.Header.APIKey != keyFetch
+	share := m.Header.APIKey != keyFetch
 	code, _ := m.leading(schema.ErrorCode)
 	if lost := sessionErrors[code]; lost != "" {
 		d.sessions.drop(s.key)
@@ -251,7 +253,7 @@ func (s *session) take(m *Message) (added, forgotten int) {
 		return 0, 0 // what it lists is acknowledged
 	}
 	m.eachPartition("Topics", func(p Asked) {
-		key := heldKey{p.Name, p.ID, p.Partition}
+		key := p.key()
 		if i, ok := s.index[key]; ok {
 			s.held[i].Offset = p.Offset
 			return
@@ -265,15 +267,14 @@ func (s *session) take(m *Message) (added, forgotten int) {
 		added++
 	})
 	m.eachPartition("ForgottenTopicsData", func(p Asked) {
-		key := heldKey{p.Name, p.ID, p.Partition}
+		key := p.key()
 		i, ok := s.index[key]
 		if !ok {
 			return
 		}
 		last := len(s.held) - 1
 		s.held[i] = s.held[last]
-		moved := &s.held[i]
-		s.index[heldKey{moved.Name, moved.ID, moved.Partition}] = i
+		s.index[s.held[i].key()] = i
 		delete(s.index, key)
 		s.held[last] = Asked{}
 		s.held = s.held[:last]
@@ -290,7 +291,7 @@ func (s *session) compact() {
 	s.held = slices.Clone(s.held)
 	s.index = make(map[heldKey]int, len(s.held))
 	for i, p := range s.held {
-		s.index[heldKey{p.Name, p.ID, p.Partition}] = i
+		s.index[p.key()] = i
 	}
 }
 
