@@ -174,7 +174,7 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	c.setClient(reassembly.FromA, unknownRole)
 	if sc.Opened {
 		c.role = guessedRole
-	} else if c.isBroker(sc.Ends[0]) && !c.isBroker(sc.Ends[1]) {
+	} else if d.isBroker(sc.Ends[0]) && !d.isBroker(sc.Ends[1]) {
 		c.setClient(reassembly.FromB, unknownRole)
 	}
 	sc.Consumer = c

@@ -121,13 +121,9 @@ func (h *half) answeredBy(r *half) verdict {
 	}
 	d := h.conn.dissector
 	plan := d.catalog.Plan(api(request), int16(binary.BigEndian.Uint16(request[6:])), schema.Response)
-	var fallback *schema.Plan
-	if api(request) == keyApiVersions {
-		fallback = d.catalog.Plan(keyApiVersions, 0, schema.Response)
-	}
 	switch {
 	case plan == nil && hasClientName(request),
-		plan != nil && d.trial.answers(plan, fallback, data[:looked], total) != no,
+		plan != nil && d.trial.answers(plan, d.fallback(api(request)), data[:looked], total) != no,
 		plan != nil && d.trial.run(plan, data[:looked], total) == done && h.fitsRequest(request): // and bytes behind it
 		return yes
 	}

@@ -42,7 +42,7 @@ var foreignCodes = map[string]Code{"TLS": TLS, "HTTP": HTTP}
 
 // isKafkaExpected tells whether a connection carries Kafka, or goes where Kafka was to be expected.
 func (c *conn) isKafkaExpected() bool {
-	return c.kafka() || c.isBroker(c.ends.Server)
+	return c.kafka() || c.dissector.isBroker(c.ends.Server)
 }
 
 // isHalfRequest tells whether the bytes are the beginning of a request that never became whole.

@@ -91,13 +91,21 @@ func (h *half) requestPlan(data []byte) *schema.Plan {
 	return h.conn.dissector.catalog.Plan(api(data), int16(binary.BigEndian.Uint16(data[6:])), schema.Request)
 }
 
+// fallback is the layout of what an API answers to a version that the broker does not have, nil when it has none (KIP-511).
+func (d *Dissector) fallback(key int16) *schema.Plan {
+	if key != keyApiVersions {
+		return nil
+	}
+	return d.catalog.Plan(keyApiVersions, 0, schema.Response)
+}
+
 func api(request []byte) int16 { return int16(binary.BigEndian.Uint16(request[4:])) }
 
-// onBroker tells whether the other end is known for Kafka, or listens where brokers often do.
-func (h *half) onBroker() bool { return h.conn.isBroker(h.conn.ends.Server) }
+func (h *half) onBroker() bool { return h.conn.dissector.isBroker(h.conn.ends.Server) }
 
-func (c *conn) isBroker(end netip.AddrPort) bool {
-	return c.dissector.servers[end] || usualPort(end.Port())
+// isBroker tells whether an endpoint is known for Kafka, or listens where brokers often do.
+func (d *Dissector) isBroker(end netip.AddrPort) bool {
+	return d.servers[end] || usualPort(end.Port())
 }
 
 func (h *half) tryRequest(plan *schema.Plan, data []byte, total int, forgiving bool) impression {
@@ -226,11 +234,7 @@ func (h *half) judgeAnswer(r *request, data []byte, total int, where place) opin
 	if plan == nil {
 		return opinion{}
 	}
-	var fallback *schema.Plan
-	if r.header.APIKey == keyApiVersions {
-		fallback = d.catalog.Plan(keyApiVersions, 0, schema.Response)
-	}
-	switch d.trial.answers(plan, fallback, data[:min(len(data), total)], total) {
+	switch d.trial.answers(plan, d.fallback(r.header.APIKey), data[:min(len(data), total)], total) {
 	case no:
 		return opinion{}
 	case undecided:

@@ -41,7 +41,7 @@ func (s *silent) of(endpoint netip.AddrPort) *attempts {
 // silentEnd takes note of a connection that ended without a byte.
 func (d *Dissector) silentEnd(sc *reassembly.Connection, cause reassembly.EndCause) {
 	server := sc.Ends[1]
-	if !sc.Opened || sc.Accepted || !sc.Seen[0] || !d.servers[server] && !usualPort(server.Port()) {
+	if !sc.Opened || sc.Accepted || !sc.Seen[0] || !d.isBroker(server) {
 		return
 	}
 	switch {
