@@ -191,7 +191,7 @@ func bytesOf(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// add adds a finding of the dissector. It is kept when the message is decoded again.
+// add adds a finding that decoding the message would not find. It is kept when the message is decoded again.
 func (m *Message) add(f Finding) {
 	at := len(m.Findings)
 	if m.decoded {
@@ -224,16 +224,6 @@ func (m *Message) decode() {
 	m.Nodes, m.Findings = d.tape, d.findings
 	m.hideSecrets()
 	m.collectFacts()
-}
-
-// remark adds a finding that decoding the message once more would not find again.
-func (m *Message) remark(f Finding) {
-	if !m.decoded {
-		m.Findings = append(m.Findings, f)
-		return
-	}
-	m.Findings = slices.Insert(m.Findings, m.before, f)
-	m.before++
 }
 
 // decodeBody decodes header and body along the plan.

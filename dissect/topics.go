@@ -160,7 +160,7 @@ func (d *Dissector) learnFrom(f *Facts, m *Message) {
 		}
 		id := TopicID(topic.ID)
 		if before, again := d.topics.add(id, topic.Name, m.Number); again {
-			m.remark(finding(TopicRecreated, Info, -1,
+			m.add(finding(TopicRecreated, Info, -1,
 				"topic %s has the id %s here and had %s before: it was deleted and created anew, or there are two clusters", topic.Name, id, before))
 		}
 	}
