@@ -138,9 +138,8 @@ func (g *Given) request(m *Message) {
 	if m.Header, m.API, _ = g.conn.parseHeader(m.data, m.Size); m.Header.Known {
 		m.findPlan()
 	}
-	if m.plan != nil && m.Header.APIKey == keyEnvelope {
-		m.enveloped = m.lookIntoEnvelope()
-		m.hideSecrets()
+	if m.plan != nil {
+		m.openEnvelope()
 	}
 	g.conn.dissector.learnTopics(m) // so that those behind it know the names
 }
@@ -175,11 +174,16 @@ func (g *Given) Body(data []byte, plan *schema.Plan) *Message {
 	m := g.begin(data, len(data))
 	m.Kind, m.wrapping = plan.Message.Kind, unwrapped
 	g.setAPI(m, plan)
+	m.openEnvelope()
+	return m
+}
+
+// openEnvelope looks for secrets in what an Envelope holds.
+func (m *Message) openEnvelope() {
 	if m.Header.APIKey == keyEnvelope {
 		m.enveloped = m.lookIntoEnvelope()
-		m.hideSecrets()
+		m.hideSecrets() // now that it is known what is inside
 	}
-	return m
 }
 
 // Structure returns the message of a structure that is neither request nor response: a key or value of an internal topic, what consumers tell each other. Its

@@ -17,9 +17,8 @@ func (m *Message) lookAhead(c *conn, r *request) {
 		acks, ok := m.leading(schema.Acks)
 		r.noAnswer = ok && acks == 0
 	case keyEnvelope:
-		r.enveloped = m.lookIntoEnvelope()
-		m.enveloped = r.enveloped
-		m.hideSecrets() // now that it is known what is inside
+		m.openEnvelope()
+		r.enveloped = m.enveloped
 	case keyFetch, keyShareFetch:
 		if wait, ok := m.leading(schema.MaxWait); ok {
 			r.maxWait = max(0, wait) * 1e6

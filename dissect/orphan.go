@@ -234,10 +234,10 @@ func rarity(key int16) int {
 }
 
 // usualAPIs are those that producers and consumers live on, the most frequent first.
-var usualAPIs = []int16{keyFetch, keyProduce, 12, 3, 8, 2, keyApiVersions, 10, 9, keyJoinGroup, keySyncGroup, 13, 22, 24, 26, 25, 28, 68, keyShareFetch, 76, 79, 36, 17, 71, 72, 23}
+var usualAPIs = []int16{keyFetch, keyProduce, 12, 3, 8, 2, keyApiVersions, 10, 9, keyJoinGroup, keySyncGroup, 13, 22, 24, 26, 25, 28, 68, keyShareFetch, 76, keyShareAcknowledge, keySaslAuthenticate, keySaslHandshake, 71, keyPushTelemetry, 23}
 
 // internalAPIs are those that only brokers and controllers call.
-var internalAPIs = []int16{4, 5, 6, 7, 27, 52, 53, 54, 55, 56, 58, 59, 62, 63, 64, 67, 70, 73, 82, 83, 84, 85, 86, 87}
+var internalAPIs = []int16{4, 5, 6, 7, 27, 52, 53, 54, 55, 56, keyEnvelope, 59, 62, 63, 64, 67, 70, 73, 82, 83, 84, 85, 86, 87}
 
 // isClear tells whether all that fits besides the best takes far more bits, or is of the same API and takes as many: such versions differ in what the
 // message does not have.
