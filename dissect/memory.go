@@ -31,10 +31,10 @@ func (c *conn) memory() int {
 // changes, as a rule, and to add it all up each time costs 3 % of the way of a message.
 func (c *conn) charge(h *half) {
 	steady := h.state == inStep && !h.partial
-	if steady && c.steady && c.messages > recount && c.messages%recount != 0 {
+	if steady && c.steady && c.messages > recount && c.messages-c.recounted < recount {
 		c.stream.Memory += c.pending.held - c.counted
 	} else {
-		c.stream.Memory = c.memory()
+		c.stream.Memory, c.recounted = c.memory(), c.messages
 	}
 	c.steady, c.counted = steady, c.pending.held
 }
