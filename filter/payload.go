@@ -71,7 +71,7 @@ func elementsOf(m *dissect.Message, at int) []any {
 
 // primitive returns a value that is not null: an int, a float64, a bool or a string.
 func primitive(code schema.OpCode, b []byte) any {
-	if width := widthOf(code); len(b) < width {
+	if len(b) < schema.Base(code).Width() {
 		return nil // not captured
 	}
 	switch code {
@@ -87,20 +87,6 @@ func primitive(code schema.OpCode, b []byte) any {
 		return dissect.Float(b)
 	}
 	return int(dissect.Int(code, b))
-}
-
-func widthOf(code schema.OpCode) int {
-	switch code {
-	case schema.OpBool, schema.OpInt8:
-		return 1
-	case schema.OpInt16, schema.OpUint16:
-		return 2
-	case schema.OpInt32, schema.OpUint32:
-		return 4
-	case schema.OpInt64, schema.OpFloat64:
-		return 8
-	}
-	return 0
 }
 
 func uuid(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

@@ -3,6 +3,8 @@ package filter
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -152,11 +154,7 @@ func (w *Where) checkFields(catalog *schema.Catalog) error {
 	known := fieldNames(catalog)
 	for name := range w.uses.fields {
 		if !known[name] {
-			var names []string
-			for n := range known {
-				names = append(names, n)
-			}
-			return fmt.Errorf("no message has a field %q%s", name, schema.DidYouMean(name, names))
+			return fmt.Errorf("no message has a field %q%s", name, schema.DidYouMean(name, slices.Collect(maps.Keys(known))))
 		}
 	}
 	return nil
