@@ -72,6 +72,15 @@ func isClassic(magic []byte) (byteOrder, bool) {
 	return littleEndian, false
 }
 
+// IsCapture tells whether data begin as an uncompressed capture file does.
+func IsCapture(data []byte) bool {
+	if len(data) < 4 {
+		return false
+	}
+	_, classic := isClassic(data)
+	return classic || bigEndian.uint32(data) == blockSection
+}
+
 // newClassic returns the decoder for what follows a file header.
 func newClassic(order byteOrder, header []byte) *classic {
 	c := &classic{

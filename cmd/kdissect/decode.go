@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/hextext"
+	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/render"
 	"github.com/kdissect/kdissect/schema"
 )
@@ -204,9 +204,6 @@ func isFault(f dissect.Finding) bool {
 	return false
 }
 
-// captureMagics are what capture files begin with: pcap in both byte orders and resolutions, and pcapng.
-var captureMagics = []string{"\xd4\xc3\xb2\xa1", "\xa1\xb2\xc3\xd4", "\x4d\x3c\xb2\xa1", "\xa1\xb2\x3c\x4d", "\x0a\x0d\x0d\x0a"}
-
 // readBytes returns the bytes that an argument stands for: what is written in it, or in the file that it names, or on standard input.
 func readBytes(argument string) ([]byte, error) {
 	text, name := []byte(argument), "the argument"
@@ -222,7 +219,7 @@ func readBytes(argument string) ([]byte, error) {
 		}
 		name = file
 	}
-	if slices.ContainsFunc(captureMagics, func(magic string) bool { return bytes.HasPrefix(text, []byte(magic)) }) {
+	if pcaps.IsCapture(text) {
 		return nil, fmt.Errorf("%s is a capture: kdissect read %[1]s", name)
 	}
 	data, err := hextext.Parse(text)
