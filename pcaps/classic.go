@@ -78,7 +78,7 @@ func IsCapture(data []byte) bool {
 		return false
 	}
 	_, classic := isClassic(data)
-	return classic || bigEndian.uint32(data) == blockSection
+	return classic || isPcapng(data)
 }
 
 // newClassic returns the decoder for what follows a file header.
