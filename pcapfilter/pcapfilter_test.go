@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"github.com/kdissect/kdissect/internal/netlab"
 	"github.com/kdissect/kdissect/pcaps"
 )
 
@@ -61,10 +62,7 @@ func packetsOf(t *testing.T, path string) (all [][]byte) {
 
 // Every expression takes the packets that tcpdump takes, one by one.
 func TestSamePacketsAsTcpdump(t *testing.T) {
-	tcpdump, err := exec.LookPath("tcpdump")
-	if err != nil {
-		t.Skip(err)
-	}
+	tcpdump := netlab.NeedProgram(t, "tcpdump")
 	captures := []string{"../testdata/sample.pcap", "../testdata/midstream.pcap"}
 	for _, more := range []string{"real/ipv6.pcap", "real/java-4.4-admin.pcap"} {
 		path := filepath.Join("../../shared/captures", more)

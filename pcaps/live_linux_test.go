@@ -4,46 +4,28 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
-	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/kdissect/kdissect/internal/netlab"
 )
 
 // onWire runs a test in a network of its own with two interfaces, left and right, that are the ends of a wire.
 func onWire(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	done := make(chan string)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Sprintf("a network of its own: %v", err)
-			return
+	netlab.Test(t, func(t *testing.T) {
+		if err := netlab.Wire("left", "right"); err != nil {
+			t.Fatal(err)
 		}
-		for _, command := range []string{
-			"link add left type veth peer name right",
-			"link set left addrgenmode none up", // so that it says nothing by itself
-			"link set right addrgenmode none up",
-		} {
-			if out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput(); err != nil {
-				done <- fmt.Sprintf("ip %s: %v %s", command, err, out)
-				return
-			}
-		}
-		defer close(done)
 		test(t)
-	}()
-	if why, skipped := <-done; skipped {
-		t.Skip(why)
-	}
+	})
 }
 
 // send sends frames on an interface.
@@ -258,8 +240,8 @@ func TestLiveInterfaceGoesDown(t *testing.T) {
 				break
 			}
 			if packets += len(b.Packets); len(b.Packets) > 0 {
-				if out, err := exec.Command("ip", "link", "del", "left").CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, out)
+				if err := netlab.IP("link del left"); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,47 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kdissect/kdissect/internal/netlab"
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/reassembly"
 )
-
-// inNetwork runs a test in a network of its own, which has nothing but a loopback interface: on a thread that programs are started from and sockets are
-// opened on.
-func inNetwork(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	done := make(chan string)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Sprintf("a network of its own: %v", err)
-			return
-		}
-		defer close(done)
-		if err := setUp("lo"); err != nil {
-			t.Errorf("lo: %v", err)
-			return
-		}
-		test(t)
-	}()
-	if why, skipped := <-done; skipped {
-		t.Skip(why)
-	}
-}
-
-// setUp sets an interface up.
-func setUp(name string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
-}
 
 // A program runs beside a test.
 type program struct {
@@ -211,11 +173,7 @@ var times = regexp.MustCompile(`"(?:time|end|latencyMs|queuedMs|serviceMs|transf
 
 // The output is, but for nanoseconds, what read makes of a capture that tcpdump took at the same time.
 func TestLiveIsWhatReadMakesOfTcpdump(t *testing.T) {
-	for _, tool := range []string{"tcpdump", "kdissect"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
-	}
+	netlab.NeedProgram(t, "tcpdump")
 	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
 	for _, test := range []struct{ name, on, address, expression string }{
 		{"lo", "lo", "127.0.0.1:9092", "tcp port 9092"},
@@ -224,7 +182,7 @@ func TestLiveIsWhatReadMakesOfTcpdump(t *testing.T) {
 		{"lo, another port", "lo", "127.0.0.1:29092", "not port 9092"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inNetwork(t, func(t *testing.T) {
+			netlab.Test(t, func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "tcpdump.pcap")
 				dump := start(t, exec.Command("tcpdump", "-i", test.on, "--time-stamp-precision=nano", "--immediate-mode", "-B", "65536", "-s", "70000", "-Z", "root", "-U", "-w", file), "listening on")
 				live := start(t, exec.Command("kdissect", "live", "-i", test.on, "-o", "json", "--records", "full", "--packets", test.expression), "capturing on")
@@ -314,7 +272,7 @@ func connected(t *testing.T) (client, server net.Conn) {
 
 // An exchange is printed though nothing comes behind it.
 func TestLivePrintsAtOnce(t *testing.T) {
-	inNetwork(t, func(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
 		live, out := piped(t, "requestlog")
 		client, server := connected(t)
 		lines := bufio.NewReader(out)
@@ -366,9 +324,7 @@ const nobody = 65534
 
 // Once it captures, no thread may do anything, whoever started it.
 func TestLiveGivesUpItsRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("starts programs as another user, which wants root")
-	}
+	netlab.NeedRoot(t)
 	for _, test := range []struct {
 		name       string
 		credential *syscall.Credential
@@ -381,7 +337,7 @@ func TestLiveGivesUpItsRights(t *testing.T) {
 		{name: "CAP_NET_RAW alone", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, rights: []uintptr{unix.CAP_NET_RAW}, user: "65534\t65534\t65534\t65534"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inNetwork(t, func(t *testing.T) {
+			netlab.Test(t, func(t *testing.T) {
 				cmd := exec.Command(forEveryone(t), append([]string{"live", "-o", "summary", "-i", "lo"}, test.args...)...)
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: test.credential, AmbientCaps: test.rights}
 				live := start(t, cmd, "capturing on")
@@ -403,7 +359,7 @@ func forEveryone(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("kdissect")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	program, err := os.ReadFile(path)
 	if err != nil {
@@ -426,9 +382,7 @@ func forEveryone(t *testing.T) string {
 
 // Without rights it says which, and how to give them.
 func TestLiveWithoutRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("starts programs as another user, which wants root")
-	}
+	netlab.NeedRoot(t)
 	for _, test := range []struct {
 		args []string
 		want string
@@ -453,11 +407,9 @@ func TestLiveWithoutRights(t *testing.T) {
 
 // What is kept is what was shown, for the user who captures alone, also in a directory of that user's.
 func TestLiveKeepsPackets(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("goes on as another user, which wants root")
-	}
+	netlab.NeedRoot(t)
 	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
-	inNetwork(t, func(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
 		program := forEveryone(t)
 		directory := filepath.Join(filepath.Dir(program), "kept")
 		if err := os.Mkdir(directory, 0o700); err != nil {
@@ -522,7 +474,7 @@ func TestLiveKeepsPackets(t *testing.T) {
 // --netns captures in the network of another process.
 func TestLiveInAnotherNetwork(t *testing.T) {
 	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
-	inNetwork(t, func(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
 		sleeper := exec.Command("sleep", "600") // a process of that network
 		if err := sleeper.Start(); err != nil {
 			t.Fatal(err)
@@ -544,7 +496,7 @@ func TestLiveInAnotherNetwork(t *testing.T) {
 
 // Output that nobody reads for a while costs whole exchanges, which are counted; and the capture goes on.
 func TestLiveLeavesOutWholeExchanges(t *testing.T) {
-	inNetwork(t, func(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
 		live, out := piped(t, "json", "--layout")
 		client, server := connected(t)
 		const exchanges = 20000
