@@ -74,6 +74,9 @@ const (
 	liveCount = time.Second
 )
 
+// errInterfaceDown is what the kernel tells of an interface that was set down or taken away.
+var errInterfaceDown = errors.New("the interface went down")
+
 // OpenLive begins to capture. When ctx is done, Next hands over what was captured up to then and returns io.EOF. An error for want of rights is fs.ErrPermission.
 func OpenLive(ctx context.Context, options LiveOptions) (*Live, error) {
 	l := &Live{ctx: ctx, name: options.Interface, cooked: options.Interface == AnyInterface, socket: -1, counted: time.Now()}
@@ -212,6 +215,9 @@ func (l *Live) await() (ready bool, err error) {
 		if events[0].Revents&unix.POLLERR != 0 {
 			if code, _ := unix.GetsockoptInt(l.socket, unix.SOL_SOCKET, unix.SO_ERROR); code != 0 {
 				l.fault, l.drained = unix.Errno(code), time.Now().Add(liveDrain)
+				if l.fault == unix.ENETDOWN {
+					l.fault = errInterfaceDown
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -225,28 +226,59 @@ func TestLiveDrops(t *testing.T) {
 	})
 }
 
-// An interface that goes down ends the capture, with what it saw.
+// An interface that goes down or away ends the capture, with what it saw.
 func TestLiveInterfaceGoesDown(t *testing.T) {
-	onWire(t, func(t *testing.T) {
-		l, err := OpenLive(context.Background(), LiveOptions{Interface: "right"})
+	for _, command := range []string{"link del left", "link set right down"} {
+		onWire(t, func(t *testing.T) {
+			l, err := OpenLive(context.Background(), LiveOptions{Interface: "right"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			send(t, "left", ethernetFrame(50))
+			packets := 0
+			for b := new(Batch); ; b.Release() {
+				if err = l.Next(b); err != nil {
+					break
+				}
+				if packets += len(b.Packets); len(b.Packets) > 0 {
+					if err := netlab.IP(command); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if packets != 1 || err.Error() != "right: the interface went down" {
+				t.Errorf("%s: %d packets, then %v", command, packets, err)
+			}
+		})
+	}
+}
+
+// A capture of any sees interfaces that come later, and outlives those that go.
+func TestLiveAnyOutlivesInterfaces(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		l, err := OpenLive(ctx, LiveOptions{Interface: AnyInterface})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		send(t, "left", ethernetFrame(50))
-		packets := 0
-		for b := new(Batch); ; b.Release() {
-			if err = l.Next(b); err != nil {
-				break
+		for i := range 2 {
+			if err := netlab.Wire("left", "right"); err != nil {
+				t.Fatal(err)
 			}
-			if packets += len(b.Packets); len(b.Packets) > 0 {
-				if err := netlab.IP("link del left"); err != nil {
-					t.Fatal(err)
-				}
+			send(t, "left", ethernetFrame(100+i))
+			if err := netlab.IP("link del left"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if packets != 1 || err.Error() != "right: network is down" {
-			t.Errorf("%d packets, then %v", packets, err)
+		var sizes []int
+		packets, _ := captured(t, l, cancel, 4)
+		for _, p := range packets {
+			sizes = append(sizes, len(p.Data)-20) // without the header of LINUX_SLL2
+		}
+		if !slices.Equal(sizes, []int{100, 100, 101, 101}) {
+			t.Errorf("payloads of %v bytes", sizes)
 		}
 	})
 }

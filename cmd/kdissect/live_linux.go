@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/net/bpf"
@@ -92,7 +93,7 @@ func (f *liveFlags) live(expression string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // who interrupts twice does not want to wait
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) }) // who interrupts twice does not want to wait; but timeout(1) sends two at once
 	capture, what, err := f.open(ctx, expression)
 	if err != nil {
 		return f.explain(err)

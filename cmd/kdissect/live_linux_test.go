@@ -3,14 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -293,7 +296,7 @@ func TestLivePrintsAtOnce(t *testing.T) {
 }
 
 // capabilities are the lines of /proc/*/status about what a thread may do.
-var capabilities = regexp.MustCompile(`(?m)^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Uid|Groups):\s*(.*?)\s*$`)
+var capabilities = regexp.MustCompile(`(?m)^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Uid|Gid|Groups):[^\S\n]*(.*?)[^\S\n]*$`)
 
 // threads returns what each thread of a process may do.
 func threads(t *testing.T, pid int) (all []map[string]string) {
@@ -325,32 +328,55 @@ const nobody = 65534
 // Once it captures, no thread may do anything, whoever started it.
 func TestLiveGivesUpItsRights(t *testing.T) {
 	netlab.NeedRoot(t)
+	const none = "0000000000000000"
+	const root, other = "0\t0\t0\t0", "65534\t65534\t65534\t65534"
 	for _, test := range []struct {
 		name       string
 		credential *syscall.Credential
 		rights     []uintptr
+		file       bool // the program has CAP_NET_RAW, whoever runs it
 		args       []string
 		user       string
+		groups     string
 	}{
-		{name: "root", user: "0\t0\t0\t0"},
-		{name: "--user", args: []string{"--user", "nobody"}, user: "65534\t65534\t65534\t65534"},
-		{name: "CAP_NET_RAW alone", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, rights: []uintptr{unix.CAP_NET_RAW}, user: "65534\t65534\t65534\t65534"},
+		{name: "root", credential: &syscall.Credential{Groups: []uint32{0, 4}}, user: root, groups: "0 4"},
+		{name: "--user", credential: &syscall.Credential{Groups: []uint32{0, 4}}, args: []string{"--user", "nobody"}, user: other, groups: "65534"},
+		{name: "CAP_NET_RAW alone", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, rights: []uintptr{unix.CAP_NET_RAW}, user: other},
+		{name: "setcap", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, file: true, user: other},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			netlab.Test(t, func(t *testing.T) {
-				cmd := exec.Command(forEveryone(t), append([]string{"live", "-o", "summary", "-i", "lo"}, test.args...)...)
+				program := forEveryone(t)
+				if test.file {
+					setCapability(t, program)
+				}
+				cmd := exec.Command(program, append([]string{"live", "-o", "summary", "-i", "lo"}, test.args...)...)
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: test.credential, AmbientCaps: test.rights}
 				live := start(t, cmd, "capturing on")
+				want := map[string]string{
+					"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1",
+					"Uid": test.user, "Gid": test.user, "Groups": test.groups,
+				}
 				for i, thread := range threads(t, cmd.Process.Pid) {
-					for name, want := range map[string]string{"CapPrm": "0000000000000000", "CapEff": "0000000000000000", "CapAmb": "0000000000000000", "NoNewPrivs": "1", "Uid": test.user} {
-						if thread[name] != want {
-							t.Errorf("thread %d: %s is %q, want %q", i, name, thread[name], want)
-						}
+					if !maps.Equal(thread, want) {
+						t.Errorf("thread %d: %q, want %q", i, thread, want)
 					}
 				}
 				live.interrupt(t)
 			})
 		})
+	}
+}
+
+// setCapability gives a program CAP_NET_RAW, as setcap cap_net_raw+ep does: struct vfs_cap_data of linux/capability.h.
+func setCapability(t *testing.T, program string) {
+	t.Helper()
+	const revision2, effective = 0x02000000, 1
+	data := binary.LittleEndian.AppendUint32(nil, revision2|effective)
+	data = binary.LittleEndian.AppendUint32(data, 1<<unix.CAP_NET_RAW) // permitted
+	data = append(data, make([]byte, 12)...)                           // inheritable, and the upper halves of both
+	if err := unix.Setxattr(program, "security.capability", data, 0); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -466,6 +492,148 @@ func TestLiveKeepsPackets(t *testing.T) {
 			cmd.Stderr = &stderr
 			if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), test.want) {
 				t.Errorf("%s: %v, %s", test.args, err, stderr.String())
+			}
+		}
+	})
+}
+
+// A disk that is full ends the capture, with the file's name, and what was written before can be read.
+func TestLiveDiskIsFull(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		disk int // in MiB
+		full string
+	}{
+		{"a file", []string{"-w", "kept.pcapng"}, 1, "kept.pcapng"},
+		{"a file and output", []string{"-w", "kept.pcapng", "-o", "json"}, 1, "kept.pcapng"},
+		{"a ring", []string{"-w", "ring.pcapng", "--files", "10", "--size", "2M"}, 5, "ring-000003.pcapng"},
+		{"standard output", []string{"-w", "-"}, 1, "/dev/stdout"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			netlab.Test(t, func(t *testing.T) {
+				directory := t.TempDir()
+				if err := netlab.SmallDisk(directory, test.disk); err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command("kdissect", append([]string{"live", "-i", "lo"}, test.args...)...)
+				cmd.Dir = directory
+				if test.full == "/dev/stdout" {
+					out, err := os.Create(filepath.Join(directory, "out.pcapng"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer out.Close()
+					cmd.Stdout = out
+				}
+				live := start(t, cmd, "capturing on")
+				client, server := connected(t)
+				for ended := false; !ended; {
+					say(t, client, server, make([]byte, 256<<10))
+					select {
+					case <-live.logged:
+						ended = true
+					case <-time.After(60 * time.Millisecond): // it takes what has come each 50 ms
+					}
+				}
+				var exit *exec.ExitError
+				if err := live.Wait(); !errors.As(err, &exit) || exit.ExitCode() != statusDamaged {
+					t.Errorf("%v, want exit status %d", err, statusDamaged)
+				}
+				log := live.stderr.String()
+				if !strings.Contains(log, "kdissect: write "+test.full+": no space left on device\n") || !strings.Contains(log, "packets captured, 0 packets lost") {
+					t.Errorf("standard error:\n%s", log)
+				}
+				files, err := filepath.Glob(filepath.Join(directory, "*.pcapng"))
+				if err != nil || len(files) != (test.disk+1)/2 {
+					t.Errorf("%d files: %v", len(files), err)
+				}
+				account, _ := exec.Command("kdissect", append([]string{"--account"}, files...)...).CombinedOutput() // the last record is cut
+				payload := regexp.MustCompile(`TCP payload +(\d+) B`).FindSubmatch(account)
+				if payload == nil {
+					t.Fatalf("%s", account)
+				}
+				if n, _ := strconv.Atoi(string(payload[1])); n < test.disk<<20*3/4 || bytes.Count(account, []byte("truncated-file")) > 1 || bytes.Contains(account, []byte("damaged-block")) {
+					t.Errorf("%s", account)
+				}
+			})
+		})
+	}
+}
+
+// The files of a ring are the user's who goes on, in a directory that nobody else may enter.
+func TestLiveRotatesAsTheUser(t *testing.T) {
+	netlab.NeedRoot(t)
+	netlab.Test(t, func(t *testing.T) {
+		program := forEveryone(t)
+		directory := filepath.Join(filepath.Dir(program), "kept")
+		if err := os.Mkdir(directory, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(directory, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		live := start(t, exec.Command(program, "live", "-i", "lo", "-w", filepath.Join(directory, "ring.pcapng"), "--files", "2", "--size", "2M", "--user", "nobody"), "capturing on")
+		client, server := connected(t)
+		for range 32 { // 8 MiB, in as many pieces as are written at a time
+			say(t, client, server, make([]byte, 256<<10))
+			time.Sleep(60 * time.Millisecond)
+		}
+		settled()
+		live.interrupt(t)
+		files, err := os.ReadDir(directory)
+		if err != nil || len(files) != 2 || files[0].Name() < "ring-000003.pcapng" {
+			t.Fatalf("%v: %v", files, err)
+		}
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if owner := info.Sys().(*syscall.Stat_t); owner.Uid != nobody || owner.Gid != nobody || info.Mode().Perm() != 0o600 || info.Size() > 2<<20 {
+				t.Errorf("%s: %v of %d:%d, %d bytes", file.Name(), info.Mode(), owner.Uid, owner.Gid, info.Size())
+			}
+			if out, err := exec.Command("kdissect", filepath.Join(directory, file.Name())).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	})
+}
+
+// An interface that goes down ends the capture, and is told.
+func TestLiveInterfaceGoesDown(t *testing.T) {
+	for _, args := range []string{"-o json", "-w -"} {
+		netlab.Test(t, func(t *testing.T) {
+			if err := netlab.Wire("left", "right"); err != nil {
+				t.Fatal(err)
+			}
+			live := start(t, exec.Command("kdissect", append([]string{"live", "-i", "right"}, strings.Fields(args)...)...), "capturing on")
+			if err := netlab.IP("link del left"); err != nil {
+				t.Fatal(err)
+			}
+			<-live.logged
+			var exit *exec.ExitError
+			if err := live.Wait(); !errors.As(err, &exit) || exit.ExitCode() != statusDamaged {
+				t.Errorf("%s: %v, want exit status %d", args, err, statusDamaged)
+			}
+			if log := live.stderr.String(); !strings.Contains(log, "kdissect: right: the interface went down\n") || !strings.Contains(log, "packets captured, 0 packets lost") {
+				t.Errorf("%s: standard error:\n%s", args, log)
+			}
+		})
+	}
+}
+
+// timeout(1) sends two signals at once, one to the program and one to its group. That is no wish for a hasty end.
+func TestLiveInterruptedTwice(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
+		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			live := start(t, exec.Command("kdissect", "live", "-i", "lo", "-o", "summary"), "capturing on")
+			live.Process.Signal(signal)
+			time.Sleep(10 * time.Millisecond)
+			live.Process.Signal(signal)
+			<-live.logged
+			if err := live.Wait(); err != nil || !strings.Contains(live.stderr.String(), "packets captured") {
+				t.Errorf("%v: %v\n%s", signal, err, live.stderr.String())
 			}
 		}
 	})

@@ -85,7 +85,7 @@ func (r *recorder) all() error {
 		if err := r.Next(&b); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return err
+			return statusError{status: statusDamaged, err: err}
 		}
 		b.Release()
 	}

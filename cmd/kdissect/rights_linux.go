@@ -51,7 +51,7 @@ func become(name string) error {
 	groups := []int{gid}
 	if ids, err := account.GroupIds(); err == nil {
 		for _, id := range ids {
-			if n, err := strconv.Atoi(id); err == nil {
+			if n, err := strconv.Atoi(id); err == nil && n != gid {
 				groups = append(groups, n)
 			}
 		}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,18 +49,32 @@ func Alone(call func() error) error {
 	return <-failed
 }
 
-// Wire makes two interfaces that are the ends of a wire, and sets them up. They say nothing by themselves.
+// Wire makes two interfaces that are the ends of a wire, and waits until packets pass. They say nothing by themselves.
 func Wire(left, right string) error {
-	commands := []string{"link add " + left + " type veth peer name " + right}
-	for _, end := range []string{left, right} {
-		commands = append(commands, "link set "+end+" addrgenmode none up")
+	commands := []string{
+		"link add " + left + " type veth peer name " + right,
+		"link set " + left + " addrgenmode none up",
+		"link set " + right + " addrgenmode none up",
 	}
 	for _, command := range commands {
 		if err := IP(command); err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(running(left), running(right))
+}
+
+// running waits until an interface is ready. The kernel looks at new ones once a second; up to then it drops what is sent.
+func running(name string) error {
+	for range 500 {
+		if i, err := net.InterfaceByName(name); err != nil {
+			return err
+		} else if i.Flags&net.FlagRunning != 0 {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("%s does not become ready", name)
 }
 
 // IP runs the program ip in the network of the thread.
@@ -67,4 +83,15 @@ func IP(command string) error {
 		return fmt.Errorf("ip %s: %w: %s", command, err, out)
 	}
 	return nil
+}
+
+// SmallDisk puts a file system of so many MiB in place of a directory, for the thread and the programs that it starts.
+func SmallDisk(directory string, size int) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("mounts of its own: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keeping mounts to itself: %w", err)
+	}
+	return unix.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%dm", size))
 }
