@@ -15,7 +15,8 @@
 //	quick.go, facts.go              what a message is about: topics, groups, errors, records
 //	orphan.go, fitting.go           what a response may be whose request is not in the capture
 //	batch.go, record.go, codec.go   record batches, decompression, records
-//	nested.go, internal.go, telemetry.go   structures inside bytes fields and inside records
+//	nested.go, internal.go                 structures inside bytes fields and inside records
+//	telemetry.go, protobuf.go              metrics of OpenTelemetry that clients push
 //	session.go                      what fetch and share sessions hold
 //	negotiation.go, ending.go       what the broker offers, why it may have closed, what a connection was
 //	topics.go                       names of topics by their ids, also from further on in the capture

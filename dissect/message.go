@@ -67,6 +67,7 @@ type tools struct {
 	inflater inflater
 	nester   nester
 	inner    nester // for a structure inside a structure
+	metrics  []byte // JSON of what clients push
 }
 
 func newTools() *tools {

@@ -27,6 +27,27 @@ func (m *Message) openMetrics(field int) *Nested {
 	if len(packed) > maxMetrics {
 		return nil
 	}
+	text := m.tools.metricsText(packed)
+	if text == nil {
+		return nil
+	}
+	n := &m.tools.nester.nested
+	*n = Nested{Name: "MetricsData", Version: 1, Header: -1, Field: field, JSON: text}
+	return n
+}
+
+// metricsText makes JSON of metrics, in a buffer that is used again. It returns nil when they are not what they should be.
+func (t *tools) metricsText(packed []byte) []byte {
+	text, ok := metricsMessage().appendJSON(t.metrics[:0], packed, maxProtoDepth)
+	t.metrics = text[:0]
+	if ok && len(text) > len("{}") {
+		return text
+	}
+	return metricsJSON(packed)
+}
+
+// metricsJSON makes JSON of any metrics.
+func metricsJSON(packed []byte) []byte {
 	var data metrics.MetricsData
 	if proto.Unmarshal(packed, &data) != nil || len(data.ResourceMetrics) == 0 {
 		return nil
@@ -39,9 +60,7 @@ func (m *Message) openMetrics(field int) *Nested {
 	if json.Compact(&compact, text) != nil {
 		return nil
 	}
-	n := &m.tools.nester.nested
-	*n = Nested{Name: "MetricsData", Version: 1, Header: -1, Field: field, JSON: compact.Bytes()}
-	return n
+	return compact.Bytes()
 }
 
 // compressionBefore reads the field that says how the metrics are compressed.

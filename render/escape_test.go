@@ -1,7 +1,9 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -99,6 +101,35 @@ func TestJSONString(t *testing.T) {
 		var back string
 		if err := json.Unmarshal([]byte(got), &back); err != nil || back != strings.ToValidUTF8(test.in, "\ufffd") {
 			t.Errorf("%q: reads as %q, %v", test.in, back, err)
+		}
+	}
+}
+
+// Text is looked at eight bytes at a time: each byte is told from its neighbours, whatever they are and wherever it stands.
+func TestJSONStringEachByte(t *testing.T) {
+	escaped := map[byte]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, 0x7f: `\u007f`}
+	want := func(c byte) string {
+		text, known := escaped[c]
+		switch {
+		case known:
+			return text
+		case c < ' ':
+			return fmt.Sprintf(`\u%04x`, c)
+		case c >= 0x80:
+			return "\ufffd"
+		}
+		return string(rune(c))
+	}
+	for c := range 256 {
+		for _, beside := range []byte{'x', ' ', '~', '!', '#', '[', ']', '"', 0, 0x1f, 0x7f, 0xff} {
+			for at := range 20 {
+				in := bytes.Repeat([]byte{beside}, 21)
+				in[at] = byte(c)
+				expected := `"` + strings.Repeat(want(beside), at) + want(byte(c)) + strings.Repeat(want(beside), 20-at) + `"`
+				if got := string(appendString(nil, in)); got != expected {
+					t.Fatalf("byte %#x at %d of %#x: got %s, want %s", c, at, beside, got, expected)
+				}
+			}
 		}
 	}
 }

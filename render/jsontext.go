@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -13,6 +14,14 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
 	from := 0
 	for i := 0; i < len(s); {
+		if len(s)-i >= 8 { // text of 300 bytes took four times as long without
+			special := specialIn(wordAt(s, i))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
+		}
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
@@ -39,6 +48,24 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 	}
 	b = append(b, s[from:]...)
 	return append(b, '"')
+}
+
+// wordAt returns eight bytes as a number, the first of them lowest. The compiler makes one load of it.
+func wordAt[T string | []byte](s T, at int) uint64 {
+	s = s[at : at+8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// specialIn marks the first byte of a word that does not stand in a JSON string as it is, or is not ASCII, by its highest bit. What is marked above
+// it may be by carries. It is 0 when there is none.
+func specialIn(w uint64) uint64 {
+	const each, highest = 0x0101010101010101, 0x8080808080808080
+	return (w | // not ASCII
+		(w + each) | // 0x7f
+		(w - ' '*each) |
+		((w ^ '"'*each) - each) |
+		((w ^ '\\'*each) - each)) & highest
 }
 
 // drivesTerminal tells whether a character outside ASCII, of the first 2^16, moves the cursor, begins a command of a terminal, or turns the
