@@ -4,7 +4,7 @@
 GO   ?= go
 TIME ?= 30s
 
-.PHONY: build test bench fuzz lint schemas golden man
+.PHONY: build test bench guard fuzz lint schemas golden man
 
 # A static binary: no cgo, so it runs on any machine of the same system and processor.
 build:
@@ -13,10 +13,14 @@ build:
 test:
 	$(GO) test ./...
 
-# Benchmarks of the packages, then the whole program beside others. BENCH takes flags, as in BENCH='-runs 9'.
+# The whole program beside others, and each layer: docs/performance.md gets the figures. BENCH takes flags: with BENCH=--quick it takes about a minute, and
+# the document stays as it is.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
-	$(GO) run ./bench/compare $(BENCH)
+	$(GO) run ./bench/compare --out docs/performance.md $(BENCH)
+
+# Allocations, and times as ratios, compared with bench/baseline.json; GUARD=--update writes it anew.
+guard:
+	$(GO) run ./bench/guard $(GUARD)
 
 # Every fuzz target for TIME. What breaks one is kept in the package's testdata/fuzz and is a test from then on.
 fuzz:

@@ -67,9 +67,16 @@ func (l *listener) Message(m *Message)   { l.topics += len(m.Facts().Topics) }
 func (l *listener) Exchange(e *Exchange) { l.topics += len(e.Request.Facts().Topics) }
 func (l *listener) Report(*Report)       {}
 
+// nobody is an Output that looks at nothing.
+type nobody struct{}
+
+func (nobody) Message(*Message)   {}
+func (nobody) Exchange(*Exchange) {}
+func (nobody) Report(*Report)     {}
+
 // exchangesPlayer plays the conversation again and again on one connection.
-func exchangesPlayer(needs Needs) (play func(), messages, size int) {
-	d := New(schema.Embedded(), needs, &listener{})
+func exchangesPlayer(needs Needs, out Output) (play func(), messages, size int) {
+	d := New(schema.Embedded(), needs, out)
 	c := &reassembly.Connection{ID: 1, Ends: talkEnds, Opened: true, Seen: [2]bool{true, true}}
 	turns := conversation()
 	for _, turn := range turns {
@@ -89,10 +96,15 @@ func exchangesPlayer(needs Needs) (play func(), messages, size int) {
 }
 
 // BenchmarkMessages is the whole way of a message from its packet to an output that reads its facts.
-func BenchmarkMessages(b *testing.B) {
+func BenchmarkMessages(b *testing.B) { benchmarkPlaying(b, &listener{}) }
+
+// BenchmarkPairing is the way of a message up to where nothing of it was looked at: frames, headers, pairs.
+func BenchmarkPairing(b *testing.B) { benchmarkPlaying(b, nobody{}) }
+
+func benchmarkPlaying(b *testing.B, out Output) {
 	for name, needs := range map[string]Needs{"messages": NeedMessages, "exchanges": NeedMessages | NeedExchanges} {
 		b.Run(name, func(b *testing.B) {
-			play, messages, size := exchangesPlayer(needs)
+			play, messages, size := exchangesPlayer(needs, out)
 			play()
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
@@ -209,7 +221,7 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 	for name, needs := range map[string]Needs{"messages": NeedMessages, "exchanges": NeedMessages | NeedExchanges} {
-		play, messages, _ := exchangesPlayer(needs)
+		play, messages, _ := exchangesPlayer(needs, &listener{})
 		for range 300 { // until the queue of requests has its size
 			play()
 		}

@@ -1,39 +1,58 @@
 // Command compare measures the whole program beside others on the same captures: kdissect's formats, the yardstick
-// of ../shared/bench/floor (gopacket reading, decoding and reassembling, nothing of Kafka), and tshark.
+// of ../shared/bench/floor (gopacket reading, decoding and reassembling, nothing of Kafka), the bare loops of bench/plain, and tshark; and
+// then each layer by its benchmarks.
 //
 //	go run ./bench/compare [flags]
 //
 // All programs take turns, several rounds, so that a change of the machine's speed meets all of them; what is printed are
-// medians. Output goes to the null device. The inputs are made once by ../shared/bench and kept in a directory. tshark is slow, so it and
+// medians. Output goes to the null device. Captures are made when they are needed and kept in a directory. tshark is slow, so it and
 // the formats it is compared with have a smaller input of the same making, and what is compared is the time a byte takes.
 // What is not there, the yardstick or tshark, is left out.
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kdissect/kdissect/bench/internal/captures"
+	"github.com/kdissect/kdissect/bench/internal/measure"
 )
 
 // options are the flags.
 type options struct {
-	shared, dir  string
-	runs         int
-	slowRuns     int
-	large, small string
+	store               captures.Store
+	document            string
+	quick               bool
+	runs, slowRuns      int
+	size, slowSize      string
+	largeSize, realSize string
+	connections, layers string
+	crowds              bool
+	programs            measure.Programs
+	out                 io.Writer
+	medians             map[place]figures
 }
 
 func main() {
 	var o options
-	pflag.StringVar(&o.shared, "shared", "../shared", "where bench/ and captures/ are")
-	pflag.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "kdissect-bench"), "where inputs and programs are kept")
-	pflag.IntVar(&o.runs, "runs", 5, "rounds")
-	pflag.IntVar(&o.slowRuns, "slow-runs", 3, "rounds with tshark")
-	pflag.StringVar(&o.large, "size", "124M", "size of the inputs")
-	pflag.StringVar(&o.small, "slow-size", "8M", "size of the inputs for tshark")
+	pflag.StringVar(&o.store.Shared, "shared", "../shared", "where bench/ and captures/ are")
+	pflag.StringVar(&o.store.Dir, "dir", filepath.Join(os.TempDir(), "kdissect-bench"), "where captures and programs are kept")
+	pflag.StringVar(&o.document, "out", "", "a document to write the figures to, between its two marks, unless --quick is given")
+	pflag.BoolVar(&o.quick, "quick", false, "small captures and few rounds: about a minute")
+	pflag.IntVar(&o.runs, "runs", 7, "rounds")
+	pflag.IntVar(&o.slowRuns, "slow-runs", 3, "rounds with tshark and with captures of a gigabyte")
+	pflag.StringVar(&o.size, "size", "124M", "size of the captures")
+	pflag.StringVar(&o.slowSize, "slow-size", "40M", "size of those for tshark")
+	pflag.StringVar(&o.largeSize, "large-size", "1G", "size of the largest of large")
+	pflag.StringVar(&o.realSize, "real-size", "1G", "size of the largest of real")
+	pflag.StringVar(&o.connections, "connections", "100000", "how many there are in the capture of many")
+	pflag.StringVar(&o.layers, "layers", "0.3s", "time for each benchmark of a layer")
 	pflag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -41,71 +60,27 @@ func main() {
 	}
 }
 
-func (o *options) run() error {
-	dir, err := filepath.Abs(o.dir) // programs are built from other folders
-	if err != nil {
+func (o *options) run() (err error) {
+	o.crowds, o.medians = !o.quick, map[place]figures{}
+	if o.quick {
+		o.runs, o.slowRuns, o.layers = 2, 1, "5ms"
+		o.size, o.slowSize, o.largeSize, o.realSize, o.connections = "16M", "1M", "64M", "64M", "5000"
+	}
+	if o.programs, err = measure.Build(o.store.Shared, o.store.Dir); err != nil {
 		return err
 	}
-	o.dir = dir
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return err
-	}
-	tools, err := o.build()
-	if err != nil {
-		return err
-	}
-	if err := printMachine(os.Stdout, tools.tshark); err != nil {
-		return err
-	}
-	if err := o.compareEmpty(tools); err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Join(o.shared, "bench", "produce.py")); err != nil {
-		fmt.Println("\nNo inputs to compare on:", err)
-		return nil
-	}
-	for _, in := range inputs {
-		if err := o.compareFast(tools, in); err != nil {
+	var figures bytes.Buffer
+	o.out = io.MultiWriter(os.Stdout, &figures)
+	fmt.Fprintf(o.out, "Measured on %s.\n", o.programs.Machine())
+	for _, s := range sections {
+		start := time.Now()
+		if err := s.write(o); err != nil {
 			return err
 		}
+		fmt.Fprintf(os.Stderr, "%s: %.0f s\n", s.name, time.Since(start).Seconds())
 	}
-	if tools.tshark == "" {
-		fmt.Println("\ntshark is not installed.")
+	if o.document == "" || o.quick {
 		return nil
 	}
-	for _, in := range inputs {
-		if err := o.compareSlow(tools, in); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tools are the programs to compare; those that are not there are empty.
-type tools struct{ kdissect, floor, tshark string }
-
-func (o *options) build() (t tools, err error) {
-	t.kdissect = filepath.Join(o.dir, "kdissect")
-	if err := command("", "go", "build", "-o", t.kdissect, "./cmd/kdissect"); err != nil {
-		return t, err
-	}
-	floor := filepath.Join(o.shared, "bench", "floor")
-	if _, err := os.Stat(floor); err == nil {
-		t.floor = filepath.Join(o.dir, "floor")
-		if err := command(floor, "go", "build", "-o", t.floor, "."); err != nil {
-			return t, err
-		}
-	}
-	t.tshark, _ = exec.LookPath("tshark")
-	return t, nil
-}
-
-// command runs a program that is not measured, in a directory.
-func command(dir, name string, args ...string) error {
-	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", cmd, err)
-	}
-	return nil
+	return writeDocument(o.document, figures.String())
 }
