@@ -86,6 +86,9 @@ func OpenLive(ctx context.Context, options LiveOptions) (*Live, error) {
 		if err != nil {
 			return nil, fmt.Errorf("no interface %q; kdissect interfaces lists them", options.Interface)
 		}
+		if one.Flags&net.FlagUp == 0 {
+			return nil, fmt.Errorf("%s: the interface is down", l.name)
+		}
 		index = one.Index
 	}
 	if err := l.open(index, options); err != nil {

@@ -254,6 +254,18 @@ func TestLiveInterfaceGoesDown(t *testing.T) {
 	}
 }
 
+// An interface that is down is told before there is a capture.
+func TestLiveInterfaceIsDown(t *testing.T) {
+	onWire(t, func(t *testing.T) {
+		if err := netlab.IP("link set right down"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenLive(context.Background(), LiveOptions{Interface: "right"}); err == nil || err.Error() != "right: the interface is down" {
+			t.Error(err)
+		}
+	})
+}
+
 // A capture of any sees interfaces that come later, and outlives those that go.
 func TestLiveAnyOutlivesInterfaces(t *testing.T) {
 	netlab.Test(t, func(t *testing.T) {
