@@ -168,6 +168,7 @@ func (f *readFlags) read(files []string) error {
 	if err != nil {
 		return err
 	}
+	source = pcaps.ReadAhead(source)
 	defer source.Close()
 	done := f.direct(files)
 	p := f.pipeline(files, source, f.watched(f.format()))

@@ -1,0 +1,101 @@
+package pcaps
+
+import (
+	"errors"
+	"io/fs"
+	"sync/atomic"
+)
+
+// aheadBatches is how many batches a reader may be ahead, and so how many slabs there are more. Two are enough to bridge what reading one
+// takes.
+const aheadBatches = 2
+
+// ReadAhead returns a Source that yields what another one does, which it reads in a goroutine of its own: reading and unpacking go on while
+// packets are dissected. It takes over source, which is closed some time after Close, when a read that waits for bytes has come back.
+func ReadAhead(source Source) Source {
+	a := &ahead{files: source.Files(), ready: make(chan *item, aheadBatches), free: make(chan *item, aheadBatches), stop: make(chan struct{})}
+	for range aheadBatches {
+		a.free <- &item{}
+	}
+	go a.read(source)
+	return a
+}
+
+// An ahead is the receiving side of a reader.
+type ahead struct {
+	files    []string
+	ready    chan *item
+	free     chan *item
+	stop     chan struct{} // closed by Close
+	position atomic.Int64
+	err      error // what Next returns from now on
+}
+
+// An item is what a call of Next gave.
+type item struct {
+	batch    Batch
+	err      error
+	position int64
+}
+
+// read reads until the source ends or nobody wants more.
+func (a *ahead) read(source Source) {
+	defer source.Close()
+	defer close(a.ready)
+	for {
+		select {
+		case <-a.stop:
+			return
+		case it := <-a.free:
+			err := source.Next(&it.batch)
+			it.err, it.position = err, source.Position()
+			a.ready <- it // has room for all there are
+			if err != nil && !isDamage(err) {
+				return
+			}
+		}
+	}
+}
+
+// Next implements Source.
+func (a *ahead) Next(b *Batch) error {
+	if a.err != nil {
+		return a.err
+	}
+	it := <-a.ready
+	a.position.Store(it.position)
+	err := it.err
+	if err == nil {
+		b.take(&it.batch)
+	} else {
+		b.reset(0, 0)
+	}
+	if err != nil && !isDamage(err) {
+		a.err = err
+		return err
+	}
+	a.free <- it
+	return err
+}
+
+// Position implements Source: it is that of the batch which Next has handed over.
+func (a *ahead) Position() int64 { return a.position.Load() }
+
+// Files implements Source.
+func (a *ahead) Files() []string { return a.files }
+
+// Close implements Source. Batches that were read ahead are dropped.
+func (a *ahead) Close() error {
+	if a.err == fs.ErrClosed {
+		return fs.ErrClosed
+	}
+	a.err = fs.ErrClosed
+	close(a.stop)
+	return nil
+}
+
+// isDamage tells whether a source goes on behind an error.
+func isDamage(err error) bool {
+	damage := (*DamageError)(nil)
+	return errors.As(err, &damage)
+}

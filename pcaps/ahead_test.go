@@ -1,0 +1,67 @@
+package pcaps
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+// What is read ahead is what the source yields: packets, damage in its place, and the end for good.
+func TestReadAhead(t *testing.T) {
+	for _, rec := range recordings(t, manySizes(3000)) {
+		damaged := slices.Clone(rec.file)
+		copy(damaged[rec.borders[1000]:rec.borders[1001]], bytes.Repeat([]byte{0xff}, 64))
+		for name, file := range map[string][]byte{"whole": rec.file, "cut": rec.file[:len(rec.file)-1], "damaged": damaged} {
+			t.Run(rec.name+" "+name, func(t *testing.T) {
+				want := readAll(t, bytes.NewReader(file))
+				s, err := NewSource(bytes.NewReader(file), "test")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ahead := ReadAhead(s)
+				got := drain(ahead)
+				samePackets(t, got.packets, want.packets)
+				sameEvents(t, got.events, want.events)
+				if len(got.damage) != len(want.damage) || got.end != want.end || name != "whole" && len(got.damage) == 0 {
+					t.Errorf("got %d damages and %v, want %d and %v", len(got.damage), got.end, len(want.damage), want.end)
+				}
+				if ahead.Position() != int64(len(file)) {
+					t.Errorf("position %d at the end of %d bytes", ahead.Position(), len(file))
+				}
+				if err := ahead.Next(new(Batch)); err != io.EOF {
+					t.Errorf("%v after the end", err)
+				}
+			})
+		}
+	}
+}
+
+// Close ends the reader and closes what it reads, even when nobody has taken what was read.
+func TestReadAheadClose(t *testing.T) {
+	rec := recordings(t, manySizes(3000))[0]
+	synctest.Test(t, func(t *testing.T) {
+		s, err := NewSource(bytes.NewReader(rec.file), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ahead := ReadAhead(s)
+		synctest.Wait() // it has read all that it may
+		if err := ahead.Close(); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if err := s.Close(); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("the source was not closed: %v", err)
+		}
+		if err := ahead.Next(new(Batch)); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("Next after Close: %v", err)
+		}
+		if err := ahead.Close(); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("second Close: %v", err)
+		}
+	})
+}
