@@ -54,11 +54,12 @@ func (s *space) slice(at, n int) []byte {
 
 // Layout of batches. Base offset and length are common to all magics, and all have their magic at the same place.
 const (
-	batchOverhead  = 12 // base offset and length, which the length does not count
-	magicOffset    = 16
-	batchHeaderLen = 61 // of magic 2
-	batchCRCStart  = 21 // the CRC of magic 2 covers what is behind it
-	oldHeaderLen   = 18 // of magic 0; magic 1 has a timestamp of 8 bytes behind it
+	batchOverhead    = 12 // base offset and length, which the length does not count
+	magicOffset      = 16
+	batchHeaderLen   = 61 // of magic 2
+	batchCRCStart    = 21 // the CRC of magic 2 covers what is behind it
+	batchCountOffset = 57 // of magic 2
+	oldHeaderLen     = 18 // of magic 0; magic 1 has a timestamp of 8 bytes behind it
 )
 
 // Bits of a batch's attributes.
@@ -184,7 +185,7 @@ func (b *Batch) parseV2(header []byte) {
 	b.ProducerID = int64(binary.BigEndian.Uint64(h[43:]))
 	b.ProducerEpoch = int16(binary.BigEndian.Uint16(h[51:]))
 	b.BaseSequence = int32(binary.BigEndian.Uint32(h[53:]))
-	b.Count = int32(binary.BigEndian.Uint32(h[57:]))
+	b.Count = int32(binary.BigEndian.Uint32(h[batchCountOffset:]))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

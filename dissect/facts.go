@@ -1,7 +1,9 @@
 package dissect
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -77,7 +79,10 @@ func (m *Message) findFacts() {
 }
 
 func (f *Facts) reset() {
-	*f = Facts{Topics: f.Topics[:0], Errors: f.Errors[:0], partitions: f.partitions[:0], codes: f.codes[:0], ProducerID: -1, Replica: -1}
+	topics, errors, partitions, codes := f.Topics[:0], f.Errors[:0], f.partitions[:0], f.codes[:0]
+	*f = Facts{} // field by field: a literal would be copied
+	f.Topics, f.Errors, f.partitions, f.codes = topics, errors, partitions, codes
+	f.ProducerID, f.Replica = -1, -1
 }
 
 // collectFacts reads the tape once.
@@ -117,13 +122,18 @@ func (f *Facts) collectTape(v *View, at int) {
 // collect takes in a value that has a role: the bytes between two offsets of the frame. node is its place on the tape, if there is one.
 func (f *Facts) collect(op *schema.Op, v *View, at, end, node int) {
 	if op.Role == schema.RecordData {
-		f.collectRecords(v, at, end)
+		f.takeRecords(v, at, end)
 		return
 	}
 	value := v.slice(at, end-at)
 	if len(value) < int(op.Fixed) {
 		return // not captured
 	}
+	f.take(op, value, node)
+}
+
+// take takes in a value that has a role.
+func (f *Facts) take(op *schema.Op, value []byte, node int) {
 	switch op.Role {
 	case schema.TopicName:
 		f.topic(op).Name = value
@@ -181,8 +191,11 @@ func first(to *[]byte, value []byte) {
 func (f *Facts) topic(op *schema.Op) *TopicFacts {
 	t := f.lastTopic()
 	if t == nil || t.parent != op.Parent || op.Element || len(f.partitions) != t.firstPartition || op.Next <= t.behind {
-		f.Topics = append(f.Topics, TopicFacts{firstPartition: len(f.partitions), parent: op.Parent})
-		t = f.lastTopic()
+		n := len(f.Topics)
+		f.Topics = slices.Grow(f.Topics, 1)[:n+1]
+		t = &f.Topics[n]
+		*t = TopicFacts{} // field by field: a literal would be copied
+		t.firstPartition, t.parent = len(f.partitions), op.Parent
 	}
 	t.behind = op.Next
 	return t
@@ -211,19 +224,36 @@ func (f *Facts) slicePartitions() {
 	}
 }
 
-func (f *Facts) collectRecords(v *View, at, end int) {
+func (f *Facts) takeRecords(v *View, at, end int) {
 	f.HasRecords = true
 	f.RecordBytes += int64(end - at)
-	t := f.lastTopic()
+	if count, only := onlyBatch(v.slice(at, batchHeaderLen), end-at); only {
+		f.addBatch(count)
+		return
+	}
 	for b := range batches(space{view: v}, at, end) {
 		if b.Partial {
 			break
 		}
-		f.Batches++
-		f.Records += int64(max(0, b.Count))
-		if t != nil {
-			t.Records += int64(max(0, b.Count))
-		}
+		f.addBatch(b.Count)
+	}
+}
+
+// onlyBatch returns the number of records of the batch of magic 2 that fills a records field of some size, as most do, and whether
+// there is one.
+func onlyBatch(header []byte, size int) (count int32, only bool) {
+	if size < batchHeaderLen || len(header) < batchHeaderLen || int8(header[magicOffset]) != newestMagic || batchSize(header, size) != size {
+		return 0, false
+	}
+	return int32(binary.BigEndian.Uint32(header[batchCountOffset:])), true
+}
+
+func (f *Facts) addBatch(count int32) {
+	n := int64(max(0, count))
+	f.Batches++
+	f.Records += n
+	if t := f.lastTopic(); t != nil {
+		t.Records += n
 	}
 }
 

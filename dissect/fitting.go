@@ -110,8 +110,7 @@ func (f *fitting) structure(i int32, op *schema.Op, at int) int {
 
 // length reads a length or count. It returns one below -1 where there is none that a broker would write.
 func (f *fitting) length(op *schema.Op, at int) (n, end int) {
-	q := quick{data: f.data}
-	n, end = q.length(op, at)
+	n, end = lengthAt(f.data, op.Prefix(), at)
 	if op.Compact && end-at > 1 && f.data[end-1] == 0 {
 		n = misfit - 1 // longer than need be
 	}

@@ -43,28 +43,26 @@ func (m *Message) leading(role schema.Role) (int64, bool) {
 	if at == 0 {
 		return m.leadingOfTape(role)
 	}
-	q := quick{data: m.data}
-	for i := 1; i < len(m.plan.Ops); i++ {
-		op := &m.plan.Ops[i]
-		switch {
-		case op.Code < schema.OpString:
-			end := q.skip(at, int(op.Fixed))
-			if end < 0 {
+	for i := range m.plan.Outline {
+		step := &m.plan.Outline[i]
+		n := int(step.Bytes)
+		switch step.Code {
+		case schema.SkipStep, schema.ValueStep:
+		case schema.TextStep:
+			if n, at = lengthAt(m.data, step.Prefix, at); n < -1 {
 				return 0, false
 			}
-			if op.Role == role {
-				return Int(op.Code, m.data[at:end]), true
-			}
-			at = end
-		case op.Code == schema.OpString:
-			n, end := q.length(op, at)
-			if n < -1 {
-				return 0, false
-			}
-			at = end + max(0, n)
+			n = max(0, n)
 		default:
 			return 0, false
 		}
+		if n > len(m.data)-at {
+			return 0, false
+		}
+		if step.Role == role && step.Code == schema.ValueStep {
+			return Int(m.plan.Ops[step.Op].Code, m.data[at:at+n]), true
+		}
+		at += n
 	}
 	return 0, false
 }

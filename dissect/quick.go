@@ -20,8 +20,8 @@ func (m *Message) quickFacts() bool {
 		return false
 	}
 	m.facts.reset()
-	q := quick{data: m.data, ops: m.plan.Ops, view: &m.View, facts: &m.facts}
-	if q.value(0, at) != len(m.data) || len(m.facts.Errors) > 0 || m.facts.ThrottleMs > 0 {
+	q := quick{data: m.data, ops: m.plan.Ops, steps: m.plan.Outline, view: &m.View, facts: &m.facts}
+	if q.walk(0, int32(len(q.steps)), at) != len(m.data) {
 		return false
 	}
 	m.facts.slicePartitions()
@@ -59,131 +59,140 @@ func (m *Message) saysClientID() bool {
 	return n == len(m.Header.ClientID) || n == -1 && m.Header.ClientIDNull
 }
 
-// A quick reads facts along a plan. Its methods return the offset behind what they read, or -1 for what they leave to others.
+// A quick reads facts along the outline of a plan. Its methods return the offset behind what they read, or leave for what they leave to others.
 type quick struct {
 	data  []byte
 	ops   []schema.Op
+	steps []schema.Step
 	view  *View
 	facts *Facts
 }
 
 const leave = -1
 
-// value reads what one Op stands for, from an offset of the frame on.
-func (q *quick) value(i int32, at int) int {
-	op := &q.ops[i]
-	switch op.Code {
-	case schema.OpStruct:
-		return q.structure(i, op, at)
-	case schema.OpArray:
-		return q.array(i, op, at)
-	case schema.OpTags:
-		if at >= len(q.data) || q.data[at] != 0 {
+// walk takes the steps from one index up to another, from an offset of the frame on.
+func (q *quick) walk(i, end int32, at int) int {
+	for i < end {
+		s := &q.steps[i]
+		switch s.Code {
+		case schema.SkipStep:
+			at += int(s.Bytes)
+		case schema.ValueStep:
+			from := at
+			if at += int(s.Bytes); at > len(q.data) || !q.value(s, q.data[from:at]) {
+				return leave
+			}
+		case schema.TextStep:
+			at = q.text(s, at)
+		case schema.ArrayStep:
+			at = q.array(i, s, at)
+		case schema.PresentStep:
+			if at >= len(q.data) {
+				return leave
+			}
+			at++
+			if int8(q.data[at-1]) >= 0 {
+				at = q.walk(i+1, s.Next, at)
+			}
+		case schema.TagsStep:
+			if at >= len(q.data) || q.data[at] != 0 {
+				return leave
+			}
+			at++
+		}
+		if uint(at) > uint(len(q.data)) { // leave as well
 			return leave
 		}
-		return at + 1
-	case schema.OpString, schema.OpBytes, schema.OpRecords:
-		return q.text(op, at)
+		i = s.Next
 	}
-	end := at + int(op.Fixed)
+	return at
+}
+
+// value takes in a value of fixed size. It returns false where the message is none of the ordinary ones.
+func (q *quick) value(s *schema.Step, value []byte) bool {
+	switch s.Role {
+	case schema.ErrorCode, schema.ThrottleTime:
+		for _, b := range value {
+			if b != 0 {
+				return false
+			}
+		}
+	default:
+		q.facts.take(&q.ops[s.Op], value, 0)
+	}
+	return true
+}
+
+func (q *quick) array(i int32, s *schema.Step, at int) int {
+	n, at := lengthAt(q.data, s.Prefix, at)
+	switch {
+	case n < 0:
+		return nullAt(s, n, at)
+	case s.Bytes > 0:
+		if n > (len(q.data)-at)/int(s.Bytes) {
+			return leave
+		}
+		return at + n*int(s.Bytes)
+	}
+	for ; n > 0; n-- {
+		before := at
+		if at = q.walk(i+1, s.Next, at); at <= before {
+			return leave
+		}
+	}
+	return at
+}
+
+func (q *quick) text(s *schema.Step, at int) int {
+	n, at := lengthAt(q.data, s.Prefix, at)
+	if n < 0 {
+		return nullAt(s, n, at)
+	}
+	end := at + n
 	if end > len(q.data) {
 		return leave
 	}
-	if op.Role != schema.NoRole {
-		q.facts.collect(op, q.view, at, end, 0)
+	switch s.Role {
+	case schema.NoRole:
+	case schema.RecordData:
+		q.facts.takeRecords(q.view, at, end)
+	default:
+		q.facts.take(&q.ops[s.Op], q.view.slice(at, n), 0)
 	}
 	return end
 }
 
-func (q *quick) structure(i int32, op *schema.Op, at int) int {
-	if op.Quiet && op.Fixed > 0 {
-		return q.skip(at, int(op.Fixed))
-	}
-	if op.Nullable {
-		if at >= len(q.data) || op.Tag >= 0 {
-			return leave
-		}
-		at++
-		if int8(q.data[at-1]) < 0 {
-			return at
-		}
-	}
-	for field := i + 1; field < op.Next; field = q.ops[field].Next {
-		if at = q.value(field, at); at < 0 {
-			return leave
-		}
-	}
-	return at
-}
-
-func (q *quick) skip(at, n int) int {
-	if n > len(q.data)-at {
-		return leave
-	}
-	return at + n
-}
-
-func (q *quick) array(i int32, op *schema.Op, at int) int {
-	n, at := q.length(op, at)
-	if n < 0 {
-		return q.null(op, n, at)
-	}
-	element := &q.ops[i+1]
-	if element.Quiet && element.Fixed > 0 {
-		if n > (len(q.data)-at)/int(element.Fixed) {
-			return leave
-		}
-		return at + n*int(element.Fixed)
-	}
-	for ; n > 0; n-- {
-		before := at
-		if at = q.value(i+1, at); at <= before {
-			return leave
-		}
-	}
-	return at
-}
-
-func (q *quick) text(op *schema.Op, at int) int {
-	n, at := q.length(op, at)
-	if n < 0 {
-		return q.null(op, n, at)
-	}
-	if n > len(q.data)-at {
-		return leave
-	}
-	if op.Role != schema.NoRole {
-		q.facts.collect(op, q.view, at, at+n, 0)
-	}
-	return at + n
-}
-
-// null goes on behind a length of -1 where that is allowed.
-func (q *quick) null(op *schema.Op, n, at int) int {
-	if n != -1 || !op.Nullable {
+// nullAt goes on behind a length of -1 where that is allowed.
+func nullAt(s *schema.Step, n, at int) int {
+	if n != -1 || !s.Nullable {
 		return leave
 	}
 	return at
 }
 
-// length reads a length or count, and returns the offset behind it. It returns a length below -1 where there is none.
-func (q *quick) length(op *schema.Op, at int) (n, end int) {
-	const none = -2
-	if op.Compact {
-		v, width := uvarint(q.data[min(at, len(q.data)):])
+// noLength stands for a length that is not there, or is none.
+const noLength = -2
+
+// lengthAt reads a length or count at an offset of data, and returns the offset behind it.
+func lengthAt(data []byte, prefix schema.Prefix, at int) (n, end int) {
+	switch prefix {
+	case schema.CompactPrefix:
+		if at < len(data) && data[at] < 0x80 {
+			return int(data[at]) - 1, at + 1
+		}
+		v, width := uvarint(data[min(at, len(data)):])
 		if width <= 0 || v > math.MaxInt32 {
-			return none, at
+			return noLength, at
 		}
 		return int(v) - 1, at + width
-	}
-	if op.Code == schema.OpString {
-		if len(q.data)-at < 2 {
-			return none, at
+	case schema.ShortPrefix:
+		if len(data)-at < 2 {
+			return noLength, at
 		}
-		return int(int16(binary.BigEndian.Uint16(q.data[at:]))), at + 2
+		return int(int16(binary.BigEndian.Uint16(data[at:]))), at + 2
 	}
-	if len(q.data)-at < 4 {
-		return none, at
+	if len(data)-at < 4 {
+		return noLength, at
 	}
-	return int(int32(binary.BigEndian.Uint32(q.data[at:]))), at + 4
+	return int(int32(binary.BigEndian.Uint32(data[at:]))), at + 4
 }

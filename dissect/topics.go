@@ -218,38 +218,41 @@ func namesTopics(topic []byte) bool {
 // firstTopic returns the name of the topic that stands first in a body, nil when there is none or no message so far has told it. at is where the
 // body begins. Those who read the topics that name others ask for nothing else at the same time.
 func (d *Dissector) firstTopic(plan *schema.Plan, data []byte, at int) []byte {
-	q := quick{data: data}
-	for i := 1; i < len(plan.Ops); i++ {
-		op := &plan.Ops[i]
-		n, end := 0, at
-		switch op.Code {
-		case schema.OpStruct: // goes on with its first field
-			if op.Nullable {
+	for i := 0; i < len(plan.Outline); i++ {
+		step := &plan.Outline[i]
+		n := int(step.Bytes)
+		switch step.Code {
+		case schema.SkipStep, schema.ValueStep:
+		case schema.TextStep:
+			if n, at = lengthAt(data, step.Prefix, at); n < -1 {
 				return nil
 			}
-		case schema.OpArray:
-			if n, end = q.length(op, at); n < 1 {
+			n = max(0, n)
+		case schema.ArrayStep:
+			if n, at = lengthAt(data, step.Prefix, at); n < 1 {
 				return nil
 			}
-		case schema.OpTags:
-			return nil
-		case schema.OpString, schema.OpBytes, schema.OpRecords:
-			n, at = q.length(op, at)
-			if end = q.skip(at, max(0, n)); n < -1 || end < 0 {
-				return nil
+			if step.Bytes > 0 {
+				if n > (len(data)-at)/int(step.Bytes) {
+					return nil
+				}
+				n, i = n*int(step.Bytes), int(step.Next)-1
+				break
 			}
-			if op.Role == schema.TopicName {
-				return data[at:end]
-			}
+			n = 0 // goes on with its first element
 		default:
-			if end = q.skip(at, int(op.Fixed)); end < 0 {
-				return nil
-			}
-			if op.Role == schema.TopicID {
-				return d.topics.told(TopicID(data[at:end]), d.number)
-			}
+			return nil
 		}
-		at = end
+		if n > len(data)-at {
+			return nil
+		}
+		switch step.Role {
+		case schema.TopicName:
+			return data[at : at+n]
+		case schema.TopicID:
+			return d.topics.told(TopicID(data[at:at+n]), d.number)
+		}
+		at += n
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ type Plan struct {
 	NamesTopics bool  // some structure of the message has the name of a topic and its id
 	HasRecords  bool
 	Ops         []Op
+	Outline     []Step // the same for those who want nothing but values with a Role
 }
 
 // An OpCode says what stands on the wire.
@@ -85,6 +86,7 @@ func compile(m *Message, version int16) *Plan {
 		p.NamesTopics = p.NamesTopics || op.Role == TopicID && p.isNamed(i)
 		p.HasRecords = p.HasRecords || op.Code == OpRecords
 	}
+	p.Outline = outline(p.Ops)
 	return p
 }
 
