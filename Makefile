@@ -4,7 +4,7 @@
 GO   ?= go
 TIME ?= 30s
 
-.PHONY: build test bench guard fuzz lint schemas golden man
+.PHONY: build test bench guard scale fuzz lint schemas golden man
 
 # A static binary: no cgo, so it runs on any machine of the same system and processor.
 build:
@@ -22,6 +22,10 @@ bench:
 guard:
 	$(GO) run ./bench/guard $(GUARD)
 
+# How time and memory grow: the pictures of docs/performance.md. With SCALE=--quick it leaves out what takes long, with SCALE=--draw it draws the figures of the last time.
+scale:
+	$(GO) run ./bench/scale $(SCALE)
+
 # Every fuzz target for TIME. What breaks one is kept in the package's testdata/fuzz and is a test from then on.
 fuzz:
 	@set -e; for package in $$($(GO) list ./...); do \
@@ -37,6 +41,7 @@ lint:
 	GOOS=darwin $(GO) vet ./...
 	GOOS=windows $(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	$(GO) -C bench/scale/plot vet .
 
 # The built-in catalog out of Kafka's schema files, oldest release first. A new release is merged into what is there:
 #	make schemas FROM="schema/catalog NEW"
