@@ -26,10 +26,11 @@ type Exchange struct {
 	NoAnswer bool      // none was expected: Produce with acks=0
 	Closed   bool      // the server closed the connection instead of answering
 	OneWay   bool      // only one side of the connection was captured by then
+	Open     bool      // it goes on: told ahead of its end by Dissector.Waiting
 	Findings []Finding // said of it at its end: why it has no answer
 }
 
-// Timing is when the parts of an exchange happened, as the capture saw it. All in nanoseconds.
+// Timing is when the parts of an exchange happened, as the capture saw it. All in nanoseconds. Of an exchange that is Open the request has it, up to now.
 type Timing struct {
 	Latency  int64 // from the request's last packet to the response's last; Queued + Service + Transfer
 	Queued   int64 // until the answer before it had left: a broker serves one request of a connection at a time

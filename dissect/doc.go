@@ -18,6 +18,7 @@
 //	nested.go, internal.go                 structures inside bytes fields and inside records
 //	telemetry.go, protobuf.go              metrics of OpenTelemetry that clients push
 //	session.go                      what fetch and share sessions hold
+//	waiting.go            what hangs
 //	negotiation.go, ending.go       what the broker offers, why it may have closed, what a connection was
 //	topics.go                       names of topics by their ids, also from further on in the capture
 //	given.go                        messages of bytes that come without a capture

@@ -45,6 +45,7 @@ type TopicFacts struct {
 	Offset     int64 // that the first partition is about
 	HasOffset  bool
 	Records    int64
+	Bytes      int64 // of its records
 
 	firstPartition int
 	parent         int32 // the structure that it stands in
@@ -227,6 +228,9 @@ func (f *Facts) slicePartitions() {
 func (f *Facts) takeRecords(v *View, at, end int) {
 	f.HasRecords = true
 	f.RecordBytes += int64(end - at)
+	if t := f.lastTopic(); t != nil {
+		t.Bytes += int64(end - at)
+	}
 	if count, only := onlyBatch(v.slice(at, batchHeaderLen), end-at); only {
 		f.addBatch(count)
 		return

@@ -78,7 +78,9 @@ func (e *exchanges) take(x *dissect.Exchange) bool {
 	if e.limit > 0 && e.matched.Load() >= e.limit || !e.criteria.matchBody(x) || e.where != nil && !e.where.match(x) {
 		return false
 	}
-	e.matched.Add(1)
+	if !x.Open { // it comes again when it has ended
+		e.matched.Add(1)
+	}
 	return true
 }
 

@@ -151,6 +151,15 @@ func (a *Assembler) meet(p *pcaps.Packet) {
 	a.now = Origin{p.Number, p.Time, p.File, uint32(a.stats.Packets)}
 }
 
+// Live returns the connections that have not ended, in no order. It is for between packets, and takes a moment where there are many.
+func (a *Assembler) Live() []*Connection {
+	var all []*Connection
+	for _, c := range slices.Concat(a.v4.connections(), a.v6.connections()) {
+		all = append(all, &c.Connection)
+	}
+	return all
+}
+
 // A fileLink is a link type in one of the files.
 type fileLink struct {
 	file uint16

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -216,7 +215,7 @@ func appendTopicNames(b []byte, f *dissect.Facts) []byte {
 		if len(b) > start {
 			b = append(b, ',')
 		}
-		b = appendTopicName(b, &f.Topics[i])
+		b = appendListedTopic(b, &f.Topics[i])
 	}
 	return b
 }
@@ -225,13 +224,10 @@ func sameTopic(t, u *dissect.TopicFacts) bool {
 	return string(t.Name) == string(u.Name) && string(t.ID) == string(u.ID)
 }
 
-// appendTopicName appends a topic's name, or its id where the name is not known.
-func appendTopicName(b []byte, t *dissect.TopicFacts) []byte {
-	if t.Name == nil {
-		return base64.RawURLEncoding.AppendEncode(b, t.ID)
-	}
+// appendListedTopic appends a topic's name such that a comma may follow.
+func appendListedTopic(b []byte, t *dissect.TopicFacts) []byte {
 	start := len(b)
-	return escapeAlso(appendEscaped(b, t.Name, false), start, ",")
+	return escapeAlso(appendTopicName(b, t), start, ",")
 }
 
 // appendPartitions appends the partitions with their topics: orders/0,orders/1.
@@ -242,7 +238,7 @@ func appendPartitions(b []byte, f *dissect.Facts) []byte {
 			if len(b) > start {
 				b = append(b, ',')
 			}
-			b = append(appendTopicName(b, &f.Topics[i]), '/')
+			b = append(appendListedTopic(b, &f.Topics[i]), '/')
 			b = strconv.AppendInt(b, int64(p), 10)
 		}
 	}

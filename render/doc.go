@@ -5,6 +5,7 @@
 //	summary.go            a line for each request and its response
 //	records.go            a line for each record
 //	table.go, column.go   chosen columns, tab- or comma-separated, a line for each request and its response; path.go finds fields of bodies
+//	interval*.go          tables of what was busy, slow, failing or hanging in a stretch of time; tally.go, histogram.go
 //	requestlog.go         the lines that a broker's own request log has
 //	parallel.go           several instances of a format at once, with the output in order
 //	timer.go, ranking.go  times of lines by the mode that is asked for, and lines in another order

@@ -22,6 +22,7 @@ type Options struct {
 	Time        TimeMode      // how times are written; those of json are in UTC
 	Start       *atomic.Int64 // capture time of the first packet, for relative times
 	Ranking     *Ranking      // summary, tsv, csv: keeps the lines in another order, for all instances together; nil for that of completion
+	Rows        int           // intervals: of each table, 0 for DefaultRows
 	Int64Text   bool          // json: int64 values as strings
 	Selected    *atomic.Int64 // summary: exchanges that a filter has picked; nil without one
 	Errors      *atomic.Int64 // summary: counts answers with errors, for all instances together

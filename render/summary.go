@@ -536,11 +536,7 @@ func appendCount(b []byte, n int64, one, many string) []byte {
 // appendTopic appends a topic with its partitions, and where one is asked for, the offset and the records that came:
 // orders/0@1200+139.
 func appendTopic(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answered bool) []byte {
-	if t.Name != nil {
-		b = appendEscaped(b, t.Name, false)
-	} else {
-		b = base64.RawURLEncoding.AppendEncode(b, t.ID)
-	}
+	b = appendTopicName(b, t)
 	for i, p := range t.Partitions {
 		if i == maxTopics {
 			b = fmt.Appendf(b, ",+%d", len(t.Partitions)-maxTopics)
@@ -569,6 +565,14 @@ func appendTopic(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answer
 		b = strconv.AppendInt(b, t.Records, 10)
 	}
 	return b
+}
+
+// appendTopicName appends the name of a topic, or its id where the name is not known.
+func appendTopicName(b []byte, t *dissect.TopicFacts) []byte {
+	if t.Name != nil {
+		return appendEscaped(b, t.Name, false)
+	}
+	return base64.RawURLEncoding.AppendEncode(b, t.ID)
 }
 
 // offsetOf is the offset that the request asked for in a topic, or that the topic itself has.

@@ -67,6 +67,9 @@ func hasDefault(cmd *cobra.Command, f *pflag.Flag) bool {
 // fitsOutput tells whether a flag means something for the format that is written.
 func fitsOutput(cmd *cobra.Command, f *pflag.Flag) bool {
 	outputs := outputsOf[f.Name]
+	if f.Name == "sort" && cmd.Flags().Changed("every") {
+		return false
+	}
 	return outputs == nil || slices.Contains(outputs, cmd.Flags().Lookup("output").Value.String())
 }
 

@@ -17,7 +17,7 @@ var headings = []struct {
 	title string
 	flags []string
 }{
-	{"Output", []string{"output", "records", "full", "hex", "max-records", "max-bytes", "layout", "packets", "int64", "fields", "time", "sort", "top",
+	{"Output", []string{"output", "records", "full", "hex", "max-records", "max-bytes", "layout", "packets", "int64", "fields", "time", "sort", "top", "every",
 		"account", "state", "show-secrets", "color"}},
 	{"Filters", filterNames},
 	{"Capturing", []string{"interface", "netns", "user", "snaplen", "buffer", "promiscuous", "write", "files", "size"}},

@@ -29,6 +29,7 @@ listen on or, where none is found, all TCP.`
 const liveExamples = `  kdissect live -o summary                          the brokers of this host
   kdissect live -i eth0 -o summary tcp port 9092    an interface, and a port
   kdissect live -o summary --slow 100ms             what is slow
+  kdissect live --every 5s                          what is busy, slow, failing or hanging
   kdissect live --netns $(pidof java) -o summary    in the container of a process`
 
 // liveFlags are the flags of live.
@@ -54,7 +55,7 @@ func newLive() *cobra.Command {
 		Example: liveExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given(cmd.Flags())
-			f.only = f.kept.path != "" && !cmd.Flags().Changed("output") && !f.silent
+			f.only = f.kept.path != "" && !cmd.Flags().Changed("output") && !f.silent && f.every == 0
 			return f.live(strings.Join(args, " "))
 		},
 	}
@@ -109,7 +110,11 @@ func (f *liveFlags) live(expression string) error {
 	} else if err != nil {
 		return err
 	}
-	if !f.only && !f.silent {
+	if f.every > 0 {
+		f.options.Files = []string{f.network + ": " + what}
+		f.paced(true, true)
+		source.quiet = f.pace.screen.inPlace
+	} else if !f.only && !f.silent {
 		f.shedding = render.NewShedding(os.Stdout, os.Stderr, f.workers(), f.create)
 		source.shedding = f.shedding
 	}
@@ -127,8 +132,11 @@ func (f *liveFlags) live(expression string) error {
 func (f *liveFlags) show(source pcaps.Source, names []string) error {
 	f.out, f.log = os.Stdout, os.Stderr
 	var format render.Format = silence{}
-	if f.shedding != nil {
+	switch {
+	case f.shedding != nil:
 		format = f.filter.heads(f.shedding)
+	case f.pace != nil:
+		format = f.format()
 	}
 	return f.dissect(f.pipeline(names, source, f.watched(format)), func(err error) error { return err })
 }

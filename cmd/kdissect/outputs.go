@@ -16,10 +16,16 @@ func (f *readFlags) check(catalog *schema.Catalog) (err error) {
 	switch {
 	case f.options.MaxRecords < 1 || f.options.MaxBytes < 1 && (output != "records" || f.options.MaxBytes < 0):
 		return errors.New("--max-records and --max-bytes want at least 1; --full cuts nothing")
+	case f.every < 0 || f.every > 0 && f.every < shortestInterval:
+		return fmt.Errorf("--every wants at least %v", shortestInterval)
+	case f.every > 0 && output != intervals:
+		return errors.New("--every shows tables of its own, in place of an output: leave -o out")
+	case f.every > 0 && (f.sort != "" || f.times.value == "delta" || f.account || f.state):
+		return errors.New("--every goes together with filters, --top and --time utc, local or relative, not with --sort, --account or --state")
 	case f.fields != "" && !table:
 		return errors.New("--fields chooses the columns of -o tsv and -o csv")
-	case f.top < 0 || f.top > 0 && f.sort == "":
-		return errors.New("--top N wants a number of lines, and --sort to say which come first")
+	case f.top < 0 || f.top > 0 && f.sort == "" && f.every == 0:
+		return errors.New("--top N wants a number of lines, and --sort to say which come first, or --every")
 	case f.sort != "" && !table && output != "summary":
 		return errors.New("--sort orders the lines of -o summary, -o tsv and -o csv")
 	case f.sort != "" && f.times.value == "delta":

@@ -25,6 +25,7 @@ type pipeline struct {
 	format    render.Format
 	account   *accountant
 	progress  *progress
+	pace      *pace
 	log       io.Writer     // standard error
 	damages   int           // of the input
 	enough    func() bool   // whether nothing more is wanted
@@ -49,8 +50,10 @@ func (p *pipeline) dissectAll() error {
 	if err := p.run(); err != nil {
 		return err
 	}
+	p.pace.last(p)
 	p.assembler.Close()
 	p.dissector.Close()
+	p.pace.finish(p)
 	p.format.Close(&p.dissector.Counts)
 	if err := p.format.Flush(); err != nil {
 		return err
@@ -95,11 +98,13 @@ func (p *pipeline) run() error {
 		}
 		for i := range batch.Packets {
 			packet := &batch.Packets[i]
+			p.pace.packet(p, packet)
 			if err := p.assembler.Packet(packet); err != nil {
 				p.complain(packet.File, fmt.Errorf("%s: %w", p.files[packet.File], err), dissect.UnsupportedLinkType)
 			}
 		}
 		p.account.packets(&batch)
+		p.pace.batch(p, &batch)
 		batch.Release()
 		p.progress.show(p.source)
 		if err := p.format.Flush(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
@@ -45,6 +47,8 @@ type readFlags struct {
 	int64s    choice
 	fields    string // of tsv and csv
 	columns   []render.Column
+	every     time.Duration
+	pace      *pace // nil unless every is given
 	sort      string
 	top       int
 	cutValues bool // --max-bytes was given
@@ -93,6 +97,9 @@ func newRead() *cobra.Command {
 func (f *readFlags) given(flags *pflag.FlagSet) {
 	f.silent = (f.account || f.state) && !flags.Changed("output")
 	f.cutValues = flags.Changed("max-bytes")
+	if f.every != 0 && !flags.Changed("output") {
+		f.output.value = intervals
+	}
 }
 
 // register adds the flags of all sources.
@@ -108,7 +115,8 @@ func (f *readFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.int64s, "int64", "json: 64-bit numbers as strings, for tools that lose digits")
 	flags.StringVar(&f.fields, "fields", "", "tsv, csv: the columns, a `list` of facts, payload.PATH, request.PATH, response.PATH")
 	flags.StringVar(&f.sort, "sort", "", "summary, tsv, csv: by `fact`, the highest first: "+strings.Join(render.RankKeys(), ", "))
-	flags.IntVar(&f.top, "top", 0, "summary, tsv, csv: the first `N` lines of --sort only")
+	flags.IntVar(&f.top, "top", 0, "summary, tsv, csv: the first `N` lines of --sort only; --every: rows of each table")
+	flags.DurationVar(&f.every, "every", 0, "tables of what was busy, slow, failing or hanging in each `interval`: 5s")
 	flags.Var(&f.times, "time", "times in all but json, which has UTC; relative is to the first packet, delta to the line before")
 	flags.BoolVar(&f.options.ShowSecrets, "show-secrets", false, "print bodies that carry passwords, tokens or keys")
 	flags.BoolVar(&f.account, "account", false, "where each byte went, and what is missing; behind the messages with -o")
@@ -171,6 +179,7 @@ func (f *readFlags) read(files []string) error {
 	source = pcaps.ReadAhead(source)
 	defer source.Close()
 	done := f.direct(files)
+	f.paced(f.follow || slices.ContainsFunc(files, readOnce), false)
 	p := f.pipeline(files, source, f.watched(f.format()))
 	if f.looksAhead(files) {
 		defer lookAheadFor(p.dissector, int(f.memory/4), func() (pcaps.Source, error) { return f.open(files) }).Close()
@@ -209,7 +218,7 @@ func (f *readFlags) prepare(files []string) (err error) {
 // pipeline returns one for a source of packets, as the flags want it.
 func (f *readFlags) pipeline(files []string, source pcaps.Source, format render.Format) *pipeline {
 	p := newPipeline(f.catalog, files, source, format, f.accountant())
-	p.log, p.progress = f.log, f.progress
+	p.log, p.progress, p.pace = f.log, f.progress, f.pace
 	p.assembler.Limits = reassembly.LimitsWithin(int(f.memory / 4 * 3)) // the rest is for looking ahead, for garbage, and for what is not counted exactly
 	p.start = f.options.Start
 	for _, topic := range f.topics {
@@ -221,7 +230,11 @@ func (f *readFlags) pipeline(files []string, source pcaps.Source, format render.
 
 // dissect runs a pipeline to its end. done takes the error that the output ended with, and gives up what it was written through.
 func (f *readFlags) dissect(p *pipeline, done func(error) error) error {
-	if err := done(p.dissectAll()); err != nil {
+	err := p.dissectAll()
+	if f.pace != nil {
+		err = cmp.Or(err, f.pace.screen.close())
+	}
+	if err := done(err); err != nil {
 		return err
 	}
 	if !f.silent && f.filter.nothing() {
@@ -287,6 +300,7 @@ func (f *readFlags) settle(files []string) {
 	f.options.Selected = f.filter.matched
 	f.options.Records = f.recordsMode()
 	f.options.Start = &atomic.Int64{}
+	f.options.Rows = f.top
 	f.options.Int64Text = f.int64s.value == "string"
 	f.options.Time = map[string]render.TimeMode{"local": render.TimeLocal, "relative": render.TimeRelative, "delta": render.TimeDelta}[f.times.value]
 	if f.output.value == "records" && !f.cutValues && !f.options.Aligned {
@@ -324,8 +338,11 @@ const maxWorkers = 8
 // format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
 // it is written by one worker; so are times since the line before.
 func (f *readFlags) format() render.Format {
-	if f.silent {
+	switch {
+	case f.silent:
 		return silence{}
+	case f.pace != nil:
+		return introduction{f.filter.heads(f.filter.exchanges(f.pace.table)), f.pace.table}
 	}
 	if runtime.GOMAXPROCS(0) == 1 || f.filter.count > 0 { // when there is enough has to be known while reading
 		return f.filter.heads(f.create(f.out, f.log, true))

@@ -22,6 +22,7 @@ const rootExamples = `Look at a capture:
   kdissect -o summary broker-1.pcap.*      a rotated set as one capture
   tcpdump -U -w - port 9092 | kdissect -   from a pipe, as the packets come
   kdissect live -o summary                 from the interfaces of this host
+  kdissect live --every 5s                 what is busy, slow, failing or hanging there
 
 Find what matters:
   kdissect -o summary --errors capture.pcap

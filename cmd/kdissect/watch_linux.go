@@ -13,6 +13,7 @@ import (
 type watch struct {
 	*pcaps.Live
 	shedding *render.Shedding // nil where nothing is dissected
+	quiet    bool             // it is shown elsewhere while it goes on
 	told     string
 	when     time.Time
 }
@@ -23,7 +24,7 @@ const watchInterval = 5 * time.Second
 // Next implements pcaps.Source.
 func (w *watch) Next(b *pcaps.Batch) error {
 	if now := time.Now(); now.Sub(w.when) >= watchInterval {
-		if missing := w.missing(); missing != w.told && w.Stats().Dropped+w.left() > 0 {
+		if missing := w.missing(); !w.quiet && missing != w.told && w.Stats().Dropped+w.left() > 0 {
 			w.told = missing
 			fmt.Fprintf(os.Stderr, "kdissect: so far %s\n", missing)
 		}
