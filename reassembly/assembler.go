@@ -151,13 +151,20 @@ func (a *Assembler) meet(p *pcaps.Packet) {
 	a.now = Origin{p.Number, p.Time, p.File, uint32(a.stats.Packets)}
 }
 
-// Live returns the connections that have not ended, in no order. It is for between packets, and takes a moment where there are many.
+// Live returns the connections that have not ended, in the order of their IDs. It is for between packets, and takes a moment where there are many.
 func (a *Assembler) Live() []*Connection {
-	var all []*Connection
-	for _, c := range slices.Concat(a.v4.connections(), a.v6.connections()) {
-		all = append(all, &c.Connection)
+	live := a.live()
+	all := make([]*Connection, len(live))
+	for i, c := range live {
+		all[i] = &c.Connection
 	}
 	return all
+}
+
+func (a *Assembler) live() []*conn {
+	live := slices.Concat(a.v4.connections(), a.v6.connections())
+	slices.SortFunc(live, func(x, y *conn) int { return cmp.Compare(x.ID, y.ID) })
+	return live
 }
 
 // A fileLink is a link type in one of the files.
@@ -171,8 +178,7 @@ type fileLink struct {
 func (a *Assembler) Close() {
 	a.closeDatagrams()
 	a.now.Packet = 0
-	live := slices.Concat(a.v4.connections(), a.v6.connections())
-	slices.SortFunc(live, func(x, y *conn) int { return cmp.Compare(x.ID, y.ID) })
+	live := a.live()
 	asleep4, asleep6 := a.v4.sleepers(), a.v6.sleepers()
 	for len(live)+len(asleep4)+len(asleep6) > 0 {
 		id4, id6 := nextID(asleep4), nextID(asleep6)

@@ -134,6 +134,9 @@ func TestIntervalsFitATerminal(t *testing.T) {
 				}
 			}
 			wantPlain(t, out.String())
+			if size[1] >= headLines+2*(titleLines+2) && !strings.Contains(out.String(), "FAILED") {
+				t.Errorf("%v: failures have no room:\n%s", size, out.String())
+			}
 			if size == [2]int{80, 24} {
 				wantSum(t, out.String(), "CLIENT", 200)
 			}

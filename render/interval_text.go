@@ -8,11 +8,11 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A block is a head and tables. A table has a title, rows, and the free text last, so that on a terminal nothing but that is cut.
+// An intervalTable is part of a block, below its head. It has a title, rows, and the free text last, so that on a terminal nothing but that is cut.
 type intervalTable struct {
 	columns []tableColumn
 	rows    [][]string
-	more    func(rows int) [][]string // the rows where there is room for so many; nil where the last are left out
+	more    func(room int) [][]string // makes the rows where there is room for so many; nil where the last are left out
 }
 
 // A tableColumn is aligned to the left, or, with a negative width, to the right. The last has no width. In an alarming one anything but 0 is a failure.
@@ -39,10 +39,11 @@ var (
 func (v *Intervals) block(i *Interval) {
 	width, height := v.size()
 	w := blockWriter{b: v.buf, width: width, colors: &v.colors}
-	tables := []*intervalTable{v.apiTable(i), v.clientTable(i), v.topicTable(i), v.hangingTable(), v.failureTable(), v.slowestTable()}
+	apis, clients, topics := v.apiTable(i), v.clientTable(i), v.topicTable(i)
+	hanging, failed, slowest := v.hangingTable(), v.failureTable(), v.slowestTable()
 	v.head(&w, i)
-	fit(tables, v.rows(), height)
-	for _, t := range tables {
+	fit([]*intervalTable{hanging, failed, apis, clients, slowest, topics}, v.rows(), height)
+	for _, t := range []*intervalTable{apis, clients, topics, hanging, failed, slowest} {
 		w.table(t)
 	}
 	v.buf = w.b
@@ -209,29 +210,32 @@ func (v *Intervals) row(n *notable, middle ...string) []string {
 
 func seconds(ns int64) string { return fmt.Sprintf("%.1fs", float64(ns)/1e9) }
 
-// fit chooses the rows of each table: most at most and, where the height of all is bounded, in turn while there are lines left.
-func fit(tables []*intervalTable, most, height int) {
+// fit chooses the rows of each table: most at most. Where the height of all is bounded each gets its title with a row or two, as long as there is room, then one row
+// after the other in turn. first are the tables in the order of what matters most.
+func fit(first []*intervalTable, most, height int) {
 	lines := math.MaxInt
 	if height > 0 {
 		lines = height - headLines
 	}
-	rooms := make([]int, len(tables))
-	for _, t := range tables {
-		if len(t.rows) > 0 {
-			lines -= titleLines
+	rooms := make([]int, len(first))
+	for i, t := range first {
+		few := min(2, most, len(t.rows)) // one row alone would be that of the others
+		if few > 0 && lines >= titleLines+few {
+			rooms[i] = few
+			lines -= titleLines + few
 		}
 	}
 	for more := true; more; {
 		more = false
-		for i, t := range tables {
-			if lines > 0 && rooms[i] < min(most, len(t.rows)) {
+		for i, t := range first {
+			if lines > 0 && rooms[i] > 0 && rooms[i] < min(most, len(t.rows)) {
 				rooms[i]++
 				lines--
 				more = true
 			}
 		}
 	}
-	for i, t := range tables {
+	for i, t := range first {
 		if t.more != nil && rooms[i] > 0 {
 			t.rows = t.more(rooms[i])
 		}

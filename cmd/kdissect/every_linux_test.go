@@ -16,16 +16,20 @@ import (
 	"github.com/kdissect/kdissect/internal/netlab"
 )
 
-// Where a log is kept there is a block for each interval, and together they have every exchange.
+// Where a log is kept there is a block for each interval, and together they have every exchange. The packets can be kept meanwhile.
 func TestLiveEveryIsALog(t *testing.T) {
 	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
 	netlab.Test(t, func(t *testing.T) {
-		live := start(t, exec.Command("kdissect", "live", "-i", "lo", "--every", "200ms", "tcp port 9092"), "capturing on")
+		file := filepath.Join(t.TempDir(), "kept.pcapng")
+		live := start(t, exec.Command("kdissect", "live", "-i", "lo", "--every", "200ms", "-w", file, "tcp port 9092"), "capturing on")
 		conversation.play(t, "127.0.0.1:9092")
 		time.Sleep(700 * time.Millisecond)
 		log := live.interrupt(t)
 		if n := total(log, exchanged); n != exchangesOfSample {
 			t.Errorf("%d exchanges, want %d", n, exchangesOfSample)
+		}
+		if kept, err := exec.Command("kdissect", "--every", "1h", file).Output(); err != nil || total(string(kept), exchanged) != exchangesOfSample {
+			t.Errorf("kept: %v\n%s", err, kept)
 		}
 		for _, want := range []string{"kcap-kcat@127.0.0.1  librdkafka 2.0.2\n", " s  lo: tcp port 9092\n", " Produce\n", " kc-t\n", "JoinGroup        MEMBER_ID_REQUIRED  kcap-kcat@"} {
 			if !strings.Contains(log, want) {
@@ -51,7 +55,7 @@ type window struct {
 // await reads on until a screen that is whole matches, and returns it.
 func (w *window) await(pattern string) string {
 	w.t.Helper()
-	const behind = "\x1b[K\x1b[J"
+	const behind = "\x1b[K\r\n\x1b[J" // the cursor is on the line below
 	w.master.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for b := make([]byte, 64<<10); ; {
 		for {
@@ -76,7 +80,7 @@ func (w *window) onScreen(screen string, rows, columns int) {
 	w.t.Helper()
 	text, atTop := strings.CutPrefix(screen, "\x1b[H")
 	lines := strings.Split(text, "\x1b[K\r\n")
-	if !atTop || len(lines) < 3 || len(lines) > rows {
+	if !atTop || len(lines) < 3 || len(lines) >= rows {
 		w.t.Errorf("at top: %t, %d lines for %d:\n%q", atTop, len(lines), rows, screen)
 	}
 	for _, line := range lines {
@@ -122,7 +126,7 @@ func TestLiveEveryRefreshesATerminal(t *testing.T) {
 		time.Sleep(250 * time.Millisecond)
 		w.text = ""
 		w.await("")
-		w.onScreen(w.await("hang"), 6, 40)
+		w.onScreen(w.await("packets/s"), 6, 40)
 		pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80})
 		say(t, server, client, answer(2))
 		w.onScreen(w.await(`(?s)\b1 exchange,.*\b0 hanging\b.*EXCESS`), 24, 80)

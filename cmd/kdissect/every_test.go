@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/binary"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,4 +50,33 @@ func total(text string, pattern *regexp.Regexp) (all int) {
 		all += n
 	}
 	return all
+}
+
+// A capture whose times lie far apart, or have none, or go back, has a block for each time there is something, not for those between.
+func TestIntervalsOfOddTimes(t *testing.T) {
+	capture := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	for _, n := range []uint32{4<<16 | 2, 0, 0, 65535, 101} { // version 2.4, raw IP
+		capture = binary.LittleEndian.AppendUint32(capture, n)
+	}
+	for _, seconds := range []uint32{0, 1, 2, 4_000_000_000, 3, 4_000_000_000} {
+		for _, n := range []uint32{seconds, 0, 20, 20} {
+			capture = binary.LittleEndian.AppendUint32(capture, n)
+		}
+		capture = append(capture, make([]byte, 20)...)
+	}
+	file := filepath.Join(t.TempDir(), "odd.pcap")
+	if err := os.WriteFile(file, capture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := exec.Command("kdissect", "--every", "500ms", "--time", "utc", file).Output()
+	var begun []string
+	for line := range strings.Lines(string(out)) {
+		if strings.HasSuffix(line, "odd.pcap\n") {
+			begun = append(begun, line[:len("1970-01-01 00:00:00.000  0.5 s")])
+		}
+	}
+	want := []string{"1970-01-01 00:00:01.000  0.5 s", "1970-01-01 00:00:02.000  0.5 s", "2096-10-02 07:06:40.000  0.0 s"}
+	if !slices.Equal(begun, want) {
+		t.Errorf("%q, want %q", begun, want)
+	}
 }

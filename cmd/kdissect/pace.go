@@ -19,6 +19,7 @@ type pace struct {
 
 	begun    bool
 	interval render.Interval // that goes on
+	since    time.Time       // when it began, live
 	gaps     int64           // in all, when it began
 }
 
@@ -51,23 +52,34 @@ func (c *pace) batch(p *pipeline, b *pcaps.Batch) {
 		}
 	}
 	if c.live && c.screen.idle() { // one that is slow is shown the whole time since the last block
-		c.reach(p, time.Now().UnixNano())
+		c.tick(p, time.Now())
 	}
 }
 
-// reach ends the interval if a time is behind it. The next one begins at a multiple of its length, without those of files in which there was nothing.
+// reach ends the interval if the time of a packet is behind it. The next one begins a multiple of its length later: those are left out in which there was nothing.
 func (c *pace) reach(p *pipeline, now int64) {
 	i, length := &c.interval, int64(c.every)
 	switch {
 	case !c.begun:
 		c.begun, i.Begin, i.End = true, now, now
-	case now-i.Begin >= length && c.live:
-		c.end(p, now)
 	case now-i.Begin >= length:
 		c.end(p, i.Begin+length)
 		i.Begin += (now - i.Begin) / length * length
 	}
 	i.End = max(i.End, now)
+}
+
+// tick ends the interval if it has lasted long enough. The clock may be set meanwhile: what is shown goes by it, when it is shown does not.
+func (c *pace) tick(p *pipeline, now time.Time) {
+	i := &c.interval
+	switch {
+	case !c.begun:
+		c.begun, c.since, i.Begin = true, now, now.UnixNano()
+	case now.Sub(c.since) >= c.every:
+		c.end(p, now.UnixNano())
+		c.since = now
+	}
+	i.End = now.UnixNano()
 }
 
 // end ends the interval.

@@ -8,7 +8,7 @@ import (
 )
 
 // A screen shows blocks of text, each in place of the one before on a terminal. It writes beside those who read packets, which a terminal that stands still must not hold
-// up. The cursor stays visible, below the block: there is nothing to be restored whatever ends the program.
+// up. The cursor stays visible, on the line below the block: there is nothing to be restored whatever ends the program.
 type screen struct {
 	out     *os.File
 	inPlace bool
@@ -34,11 +34,10 @@ func (s *screen) run() {
 
 // Sequences of ANSI terminals.
 const (
-	clearScreen   = "\x1b[2J"
-	toTopLeft     = "\x1b[H"
-	clearLine     = "\x1b[K" // from the cursor on
-	clearRest     = "\x1b[J" // of the screen
-	beforeNewline = clearLine + "\n"
+	clearScreen = "\x1b[2J"
+	toTopLeft   = "\x1b[H"
+	clearLine   = "\x1b[K" // from the cursor on
+	clearRest   = "\x1b[J" // of the screen
 )
 
 // Write shows a block. It waits for the one before, and returns its error.
@@ -52,8 +51,8 @@ func (s *screen) Write(block []byte) (int, error) {
 	}
 	b := bytes.Clone(block)
 	if s.inPlace {
-		b = bytes.ReplaceAll(bytes.Trim(b, "\n"), []byte("\n"), []byte(beforeNewline))
-		b = append([]byte(toTopLeft), append(b, clearLine+clearRest...)...)
+		b = bytes.ReplaceAll(bytes.TrimPrefix(b, []byte("\n")), []byte("\n"), []byte(clearLine+"\n"))
+		b = append([]byte(toTopLeft), append(b, clearRest...)...)
 		if !s.begun {
 			b = append([]byte(clearScreen), b...)
 		}
@@ -66,17 +65,14 @@ func (s *screen) Write(block []byte) (int, error) {
 // idle tells whether a block would be written at once.
 func (s *screen) idle() bool { return len(s.written) > 0 }
 
-// close waits until all is written, and goes on below it.
+// close waits until all is written.
 func (s *screen) close() error {
 	err := <-s.written
 	close(s.blocks)
-	if s.inPlace && s.begun && err == nil {
-		_, err = s.out.WriteString("\n")
-	}
 	return err
 }
 
-// size returns width and height of the terminal, read anew since it may change. Without one nothing bounds a block but the width that is usual where a terminal does not say.
+// size returns how wide and high a block may be, read anew since the window may change: 0 where there is no bound. The line below the block is for the cursor.
 func (s *screen) size() (width, height int) {
 	if !isTerminal() {
 		return 0, 0
@@ -87,7 +83,7 @@ func (s *screen) size() (width, height int) {
 		return usual, 0
 	}
 	if !s.inPlace {
-		height = 0
+		return width, 0
 	}
-	return width, height
+	return width, max(1, height-1)
 }
