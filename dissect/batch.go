@@ -204,13 +204,30 @@ func (b *Batch) ComputeCRC() (crc uint32, ok bool) {
 	if b.Partial || b.Size < start || !b.KnownMagic() {
 		return 0, false
 	}
-	if v := b.space.view; v != nil {
-		if h := v.holeIn(b.At, b.At+b.Size); h != nil {
-			return h.crc, h.summed
-		}
+	v := b.space.view
+	if v == nil {
+		return sum(table, b.space.slice(b.At+start, b.Size-start), b.Size-start)
 	}
-	data := b.space.slice(b.At+start, b.Size-start)
-	return crc32.Checksum(data, table), len(data) == b.Size-start
+	if h := v.holeIn(b.At, b.At+b.Size); h != nil {
+		return h.crc, h.summed
+	}
+	if v.summed.at != b.At || v.summed.size != b.Size {
+		v.summed = summed{at: b.At, size: b.Size}
+		v.summed.crc, v.summed.whole = sum(table, v.slice(b.At+start, b.Size-start), b.Size-start)
+	}
+	return v.summed.crc, v.summed.whole
+}
+
+// A summed is the batch of a frame whose CRC was computed last: it is asked for to find what is wrong, and again where it is shown.
+type summed struct {
+	at, size int
+	crc      uint32
+	whole    bool
+}
+
+// sum computes a CRC. whole is false when some of the bytes are not there.
+func sum(table *crc32.Table, data []byte, size int) (crc uint32, whole bool) {
+	return crc32.Checksum(data, table), len(data) == size
 }
 
 // holeIn returns the hole that lies between two offsets of the frame, nil when there is none.

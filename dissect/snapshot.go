@@ -68,7 +68,7 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 // reset makes a message ready for another frame and keeps its buffers. Its head is to be set by the caller.
 func (m *Message) reset(data []byte, holes []hole) {
 	m.Findings = m.Findings[:0]
-	m.Nodes, m.data, m.holes, m.body = m.Nodes[:0], data, holes, 0
+	m.Nodes, m.data, m.holes, m.body, m.summed = m.Nodes[:0], data, holes, 0, summed{}
 	m.decoded, m.known, m.resolved, m.failed = false, false, false, nil
 	m.topic, m.topicField = "", 0
 }

@@ -15,6 +15,8 @@ type View struct {
 	data  []byte // less the holes
 	holes []hole
 	body  int // index of the body's node, 0 when there is none
+
+	summed summed
 }
 
 // Bytes returns the bytes of a leaf's value, without its own length in front. They are part of

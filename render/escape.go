@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,6 +23,14 @@ func appendQuoted[T string | []byte](b []byte, s T) []byte {
 func appendEscaped[T string | []byte](b []byte, s T, quoted bool) []byte {
 	from := 0
 	for i := 0; i < len(s); {
+		if len(s)-i >= 8 {
+			special := specialIn(wordAt(s, i))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
+		}
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if c < ' ' || c == 0x7f || c == '\\' || c == '"' && quoted {
@@ -103,12 +112,20 @@ func appendEscapedRune(b []byte, c byte, r rune, size int) []byte {
 
 // plainASCII returns how many bytes at the beginning are printable ASCII, which most text is to its end.
 func plainASCII(s []byte) int {
-	for i, c := range s {
-		if c < ' ' || c > '~' {
-			return i
-		}
+	i := 0
+	for len(s)-i >= 8 && plainWord(wordAt(s, i)) {
+		i += 8
 	}
-	return len(s)
+	for i < len(s) && s[i] >= ' ' && s[i] <= '~' {
+		i++
+	}
+	return i
+}
+
+// plainWord tells whether eight bytes are printable ASCII.
+func plainWord(w uint64) bool {
+	const each, highest = 0x0101010101010101, 0x8080808080808080
+	return (w|(w+each)|(w-' '*each))&highest == 0 // not ASCII, 0x7f, below the space
 }
 
 // printable tells whether bytes are text that needs no escape.

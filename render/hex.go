@@ -15,7 +15,7 @@ const rowSize = 16
 //	0000  00 00 00 17 00 22 00 02  00 00 00 00 00 00 00 0f  |....."..........|
 type dump struct {
 	tree   *Tree
-	prefix []byte // what stands in front of each row
+	prefix string // what stands in front of each row
 	offset uint32 // of the first byte of the row
 	row    [rowSize]cell
 	filled int
@@ -116,7 +116,7 @@ func (d *dump) records(b []byte, field uint32, n *dissect.Node) []byte {
 // unpacked appends what a batch was unpacked to, below the line that is being printed.
 func (d *dump) unpacked(b []byte, p *recordPrinter) []byte {
 	t := d.tree
-	d.prefix, d.offset, d.filled = append(d.prefix[:0], t.prefix...), 0, 0
+	d.prefix, d.offset, d.filled = t.indent.text, 0, 0
 	d.hidden = t.hiddenInUnpacked(d.hidden[:0], p)
 	at, data := 0, p.set.Unpacked
 	for p.batch.Magic < 2 && at < len(data) {
@@ -125,7 +125,7 @@ func (d *dump) unpacked(b []byte, p *recordPrinter) []byte {
 		at += size
 	}
 	b = d.flush(d.parts(b, data[at:], at, 0))
-	d.prefix = d.prefix[:0]
+	d.prefix = ""
 	return b
 }
 

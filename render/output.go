@@ -12,7 +12,15 @@ type output struct {
 	job     *job
 	held    int // at most
 	through bool
+	inserts []insert
+	made    int // how many inserts were written
 	err     error
+}
+
+// An insert is a piece of the output that is made when it is written.
+type insert struct {
+	chunk, at int // it stands in front of this byte of that chunk
+	make      func(b []byte) []byte
 }
 
 // How much output a job holds, and all jobs together.
@@ -23,9 +31,7 @@ const (
 
 // Write implements io.Writer.
 func (o *output) Write(b []byte) (int, error) {
-	if o.passes(len(b)) {
-		o.pass(b)
-	} else {
+	if !o.passes(b) {
 		o.add(append(o.empty(), b...))
 	}
 	return len(b), nil
@@ -33,27 +39,48 @@ func (o *output) Write(b []byte) (int, error) {
 
 // exchange takes over a buffer, without a copy of what is in it, and returns an empty one.
 func (o *output) exchange(b []byte) []byte {
-	if o.passes(len(b)) {
-		o.pass(b)
+	if o.passes(b) {
 		return b[:0]
 	}
 	o.add(b)
 	return o.empty()
 }
 
-// passes tells whether output of a size is to be written straight on. What was held before it has been written then.
-func (o *output) passes(size int) bool {
-	if o.through || o.size+size <= o.held {
-		return o.through
-	}
-	<-o.job.turn
-	o.job.turn <- struct{}{} // for the other output of the job
-	o.through = true
-	for _, b := range o.chunks {
+// passes writes straight on, after what was held before, where more would be held than may be.
+func (o *output) passes(b []byte) bool {
+	switch {
+	case o.through:
 		o.pass(b)
+	case o.size+len(b) <= o.held:
+		return false
+	default:
+		o.awaitTurn()
+		o.through = true
+		o.add(b)
+		o.each(o.pass)
+		o.chunks, o.spare = nil, nil
 	}
-	o.chunks, o.spare = nil, nil
 	return true
+}
+
+// each calls write for what is held, in order, with what was to be inserted.
+func (o *output) each(write func([]byte)) {
+	for i, b := range o.chunks {
+		from := 0
+		for ; o.made < len(o.inserts) && o.inserts[o.made].chunk == i; o.made++ {
+			in := &o.inserts[o.made]
+			write(b[from:in.at])
+			write(in.make(nil))
+			from = in.at
+		}
+		write(b[from:])
+	}
+}
+
+// awaitTurn waits until all jobs before this one have been written.
+func (o *output) awaitTurn() {
+	<-o.job.turn
+	o.job.turn <- struct{}{} // for whoever asks again
 }
 
 func (o *output) pass(b []byte) {
@@ -84,7 +111,8 @@ func (o *output) reset() {
 		o.spare = append(o.spare, b[:0])
 	}
 	clear(o.chunks)
-	o.chunks, o.size, o.through, o.err = o.chunks[:0], 0, false, nil
+	clear(o.inserts)
+	o.chunks, o.size, o.through, o.inserts, o.made, o.err = o.chunks[:0], 0, false, o.inserts[:0], 0, nil
 	kept := 0
 	for i, b := range o.spare {
 		if kept += cap(b); kept > o.held {

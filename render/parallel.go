@@ -12,7 +12,8 @@ import (
 
 // Parallel runs several instances of a format at once: messages are decoded and written by workers while the dissector goes on, and
 // the output comes out in the order of the messages, the same bytes as one instance would write. That needs a format whose output of
-// a message does not depend on the messages before; one that does is run with a single worker, and still decodes beside the dissector.
+// a message does not depend on the messages before; one that does is run with a single worker, and still decodes beside the dissector, or waits for its
+// turn to write where it has to know of them.
 //
 // Work is handed over in jobs of a few hundred messages, since a channel operation for each would cost more than most messages do.
 type Parallel struct {
@@ -158,9 +159,7 @@ func (p *Parallel) take(w io.Writer, o *output) {
 	if o.err != nil {
 		p.failed.CompareAndSwap(nil, &o.err)
 	}
-	for _, b := range o.chunks {
-		p.copy(w, b)
-	}
+	o.each(func(b []byte) { p.copy(w, b) })
 }
 
 func (p *Parallel) copy(w io.Writer, b []byte) {

@@ -54,7 +54,8 @@ var formats = map[string]func(out, log io.Writer, o Options) Format{
 	"records":    func(out, log io.Writer, o Options) Format { return NewRecords(out, log, o) },
 	"csv":        func(out, log io.Writer, o Options) Format { return NewCSV(out, log, tableOfAll, o) },
 	"tsv":        func(out, log io.Writer, o Options) Format { return NewTSV(out, log, tableOfAll, o) },
-	"tree":       func(out, _ io.Writer, o Options) Format { o.Full = true; return NewTree(out, o) },
+	"tree":       func(out, _ io.Writer, o Options) Format { return NewTree(out, o) },
+	"full tree":  func(out, _ io.Writer, o Options) Format { o.Full = true; return NewTree(out, o) },
 }
 
 var tableOfAll, _ = Columns(strings.Join(ColumnNames(), ",")+",payload.topics[].partitions[],request.topicData[].name", schema.Embedded())
@@ -73,6 +74,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 			}
 			for workers := 1; workers <= 4; workers++ {
 				var got, gotLog bytes.Buffer
+				o.Explained = NewExplained()
 				parallel := NewParallel(&got, &gotLog, workers, func(out, log io.Writer, first bool) Format {
 					o := o
 					o.Continued = !first
@@ -88,6 +90,71 @@ func TestWorkersChangeNothing(t *testing.T) {
 					t.Errorf("findings of %s of %s with %d workers differ", name, file, workers)
 				}
 			}
+		}
+	}
+}
+
+// oneByOne makes a job of each message, so that a message and what it depends on are in different ones.
+type oneByOne struct{ Format }
+
+func (f oneByOne) Message(m *dissect.Message) {
+	f.Format.Message(m)
+	f.Flush()
+}
+
+// What a compact tree says depends on what it has said before: that must come out right wherever jobs end, and where a job's output is more than may be held.
+func TestWorkersOfCompactTree(t *testing.T) {
+	for _, file := range []string{"../testdata/sample.pcap", "../testdata/midstream.pcap", "../testdata/odd-frames.pcap"} {
+		var want bytes.Buffer
+		if err := dissectFile(t, file, NewTree(&want, Options{})); err != nil {
+			t.Fatal(err)
+		}
+		for workers := 2; workers <= 4; workers++ {
+			for _, jobs := range []int{workers * jobsPerWorker, maxHeldInAll / 10_000} {
+				o := Options{Explained: NewExplained()}
+				var got, split bytes.Buffer
+				create := func(out, _ io.Writer, _ bool) Format { return NewTree(out, o) }
+				if err := dissectFile(t, file, newParallel(&got, io.Discard, workers, jobs, create)); err != nil {
+					t.Fatal(err)
+				}
+				o.Explained = NewExplained()
+				if err := dissectFile(t, file, oneByOne{newParallel(&split, io.Discard, workers, jobs, create)}); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Bytes(), want.Bytes()) || !bytes.Equal(split.Bytes(), want.Bytes()) {
+					t.Errorf("%s with %d workers and %d jobs differs", file, workers, jobs)
+				}
+			}
+		}
+	}
+}
+
+// A piece that depends on what was written before it is made when that has been written, wherever in a job's output it stands.
+func TestInsertsAreMadeWhenWritten(t *testing.T) {
+	for _, held := range []int{1 << 20, 3, 1} {
+		turn := make(chan struct{}, 1)
+		job := &output{held: held, job: &job{turn: turn}}
+		s := sink{w: &redirect{job}}
+		before := 0
+		count := func(b []byte) []byte { before++; return append(b, byte(before)+48) }
+		s.buf = append(s.insert(append(s.buf, 'a'), count), 'b')
+		s.buf = s.insert(s.buf, count)
+		if before > 0 {
+			t.Fatal("made too early")
+		}
+		before = 4 // by a job in front
+		turn <- struct{}{}
+		var got bytes.Buffer
+		job.to = &got
+		s.Flush()
+		s.buf = append(s.insert(append(s.buf, 'c'), count), 'd')
+		s.Flush()
+		job.each(func(b []byte) { got.Write(b) })
+		if want := "a5b6c7d"; got.String() != want {
+			t.Errorf("%q, want %q", &got, want)
+		}
+		if job.through != (held < 4) {
+			t.Error("the output was held")
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Options struct {
 	Aligned     bool          // summary, records: columns aligned for a terminal, not tab-separated
 	Time        TimeMode      // how times are written; those of json are in UTC
 	Start       *atomic.Int64 // capture time of the first packet, for relative times
+	Explained   *Explained    // tree: what was explained before, for all instances together; nil for one alone
 	Ranking     *Ranking      // summary, tsv, csv: keeps the lines in another order, for all instances together; nil for that of completion
 	Rows        int           // intervals: of each table, 0 for DefaultRows
 	Int64Text   bool          // json: int64 values as strings
@@ -107,6 +108,22 @@ func (s *sink) spill(b []byte) []byte {
 		_, s.err = s.w.Write(b[:len(b)-1])
 	}
 	return append(b[:0], last)
+}
+
+// awaitTurn waits until all that comes in front of what is being written has been written.
+func (s *sink) awaitTurn() {
+	if job, ok := s.w.(*redirect); ok {
+		job.awaitTurn()
+	}
+}
+
+// insert appends what depends on that which was written before it. It is made when it is written, if that is not now.
+func (s *sink) insert(b []byte, make func(b []byte) []byte) []byte {
+	if job, ok := s.w.(*redirect); ok && !job.through {
+		job.inserts = append(job.inserts, insert{len(job.chunks), len(b), make})
+		return b
+	}
+	return make(b)
 }
 
 // Flush writes what is buffered.

@@ -22,6 +22,7 @@ type Tree struct {
 	limit   int // bytes shown of a value, 0 for all
 
 	// put together once
+	top               indent // of the lines right below the message's
 	colors            palette
 	placeOn, placeOff string // around offset and size
 	leaves            leafLabels
@@ -32,7 +33,6 @@ type Tree struct {
 	stamps clock // of records and other timestamps in messages
 	ends   ends
 	seen   seen
-	offer  offer
 
 	// the message that is being printed
 	m        *dissect.Message
@@ -41,7 +41,7 @@ type Tree struct {
 	withheld bool         // its body must not be shown
 	guarded  bool         // nor what of it no field accounts for
 	odd      label        // the label in use when there is no layout
-	prefix   []byte       // what stands in front of each line: the branches of the tree that go on
+	indent   *indent      // of the lines that are being printed
 	opened   nestedFields // the structures inside its fields
 	records  recordPrinter
 	topic    int // among the message's topics, the one whose id was resolved last
@@ -56,12 +56,14 @@ type Tree struct {
 
 // NewTree returns the format "tree".
 func NewTree(w io.Writer, o Options) *Tree {
-	t := &Tree{sink: sink{w: w}, options: o, colors: newPalette(o.Color), layouts: map[*schema.Plan]*layout{}, seen: newSeen()}
+	t := &Tree{sink: sink{w: w}, options: o, colors: newPalette(o.Color), layouts: map[*schema.Plan]*layout{}}
+	t.seen = newSeen(o.Explained, t.awaitTurn)
 	t.timer = newTimer(&t.options)
 	t.placeOn, t.placeOff = " "+t.colors.dim.on+"[0x", "B]"+t.colors.dim.off
 	t.leaves = t.newLeafLabels()
 	t.limit = o.valueLimit()
 	t.hex.tree = t
+	t.indent = &t.top
 	return t
 }
 
@@ -104,7 +106,7 @@ func (t *Tree) Message(m *dissect.Message) {
 
 // begin makes a message the one that is being printed.
 func (t *Tree) begin(m *dissect.Message) {
-	t.m, t.prefix, t.unpacked, t.topic = m, t.prefix[:0], t.unpacked[:0], 0
+	t.m, t.indent, t.unpacked, t.topic = m, &t.top, t.unpacked[:0], 0
 	t.scope = scope{v: &m.View, tape: m.Tape(), inside: &t.opened, findings: t.findings}
 	t.withheld = m.Secret() && !t.options.ShowSecrets
 	t.guarded = t.withheld || !t.options.ShowSecrets && m.Guarded()
@@ -334,20 +336,14 @@ func (t *Tree) appendTitle(b []byte) []byte {
 
 // branch appends what stands in front of a node that is a child of the one whose children are being printed.
 func (t *Tree) branch(b []byte) []byte {
-	b = append(b, t.prefix...)
+	b = append(b, t.indent.text...)
 	return append(b, "+-- "...)
 }
 
 // enter begins the children of a node. last says that no sibling follows it.
-func (t *Tree) enter(last bool) {
-	if last {
-		t.prefix = append(t.prefix, "    "...)
-	} else {
-		t.prefix = append(t.prefix, "|   "...)
-	}
-}
+func (t *Tree) enter(last bool) { t.indent = t.indent.below(last) }
 
-func (t *Tree) leave() { t.prefix = t.prefix[:len(t.prefix)-4] }
+func (t *Tree) leave() { t.indent = t.indent.outer }
 
 // dim appends an explanation in our own words and ends the line.
 func (t *Tree) dim(b []byte, text string) []byte {

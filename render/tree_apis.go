@@ -49,17 +49,47 @@ func (t *Tree) plainRange(at uint32) bool {
 func (t *Tree) apiList(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
 	l := t.label(op, n.Op)
-	b = t.start(t.beginLine(b, last, false), l, n.Count)
-	if raw := t.v.Raw(n); bytes.Equal(raw, t.offer.bytes) {
-		b = t.appendElements(b, at)
-		b = strconv.AppendInt(append(b, ", the same as in #"...), t.offer.message, 10)
-	} else {
-		t.offer.bytes, t.offer.message = append(t.offer.bytes[:0], raw...), t.m.Number
-		b = t.appendAPIs(b, at)
+	if about := t.seen.explain(l); about != "" { // no list was printed before this one
+		t.seen.all.offer.set(t.v.Raw(n), t.m.Number)
+		b = t.place(t.appendAPIs(t.start(t.beginLine(b, last, false), l, n.Count), at), n)
+		return t.notes(t.explainLine(b, about), n.Next, last)
 	}
-	b = t.place(b, n)
-	b = t.explainLine(b, t.seen.explain(l))
+	b = t.insert(b, t.offering(at, l, last).append)
 	return t.notes(b, n.Next, last)
+}
+
+// An offering is a list that may be the one that was printed last, which is found out when it is written.
+type offering struct {
+	last          *offer
+	bytes         []byte
+	message       int64
+	whole         []byte // the lines of the list
+	again, behind []byte // the line that says that it is the same, up to the number of the other message and behind that
+}
+
+// offering prepares the list at an index. What it holds is its own.
+func (t *Tree) offering(at uint32, l *label, last bool) *offering {
+	n := &t.tape[at]
+	o := &offering{last: &t.seen.all.offer, bytes: bytes.Clone(t.v.Raw(n)), message: t.m.Number}
+	o.again = t.appendElements(t.start(nil, l, n.Count), at)
+	o.again = append(o.again, ", the same as in #"...)
+	o.behind = append(t.place(nil, n), '\n')
+	o.whole = t.appendAPIs(t.start(t.beginLine(nil, last, false), l, n.Count), at)
+	o.whole = append(o.whole, o.behind...)
+	return o
+}
+
+func (o *offering) append(b []byte) []byte {
+	if bytes.Equal(o.bytes, o.last.bytes) {
+		b = strconv.AppendInt(append(b, o.again...), o.last.message, 10)
+		return append(b, o.behind...)
+	}
+	o.last.set(o.bytes, o.message)
+	return append(b, o.whole...)
+}
+
+func (o *offer) set(list []byte, message int64) {
+	o.bytes, o.message = append(o.bytes[:0], list...), message
 }
 
 func (t *Tree) appendAPIs(b []byte, at uint32) []byte {

@@ -14,45 +14,6 @@ const (
 	maxMessage  = 1024 // bytes of what a broker says about an error
 )
 
-// seen is what the output has explained already.
-type seen struct {
-	fields map[*schema.Field]bool
-	errors map[int16]bool
-}
-
-func newSeen() seen { return seen{map[*schema.Field]bool{}, map[int16]bool{}} }
-
-// explained tells whether a field needs no explanation any more.
-func (s *seen) explained(op *schema.Op) bool {
-	if op.Field == nil || s.fields[op.Field] {
-		return true
-	}
-	if op.About() == "" {
-		s.fields[op.Field] = true
-		return true
-	}
-	return false
-}
-
-// explain returns the explanation of a field the first time that it is asked for.
-func (s *seen) explain(l *label) string {
-	if s.explained(l.op) {
-		return ""
-	}
-	s.fields[l.op.Field] = true
-	return l.about
-}
-
-// explainError returns what an error code means the first time that it is asked for.
-func (s *seen) explainError(code int16) string {
-	e := schema.ErrorByCode(code)
-	if e == nil || s.errors[code] {
-		return ""
-	}
-	s.errors[code] = true
-	return e.Text
-}
-
 // compact appends the message with what repeats folded: the size stands in the message's line, the header on one
 // line, the body's fields directly below the message.
 func (t *Tree) compact(b []byte) []byte {

@@ -123,7 +123,7 @@ func (t *Tree) freshNotes(b []byte, n int, branch string) []byte {
 
 // note appends a finding as a child of the line before.
 func (t *Tree) note(b []byte, f *dissect.Finding, branch string) []byte {
-	b = append(b, t.prefix...)
+	b = append(b, t.indent.text...)
 	b = append(b, branch...)
 	b = append(b, '!', ' ')
 	return t.appendFinding(b, f)

@@ -139,8 +139,7 @@ func (t *Tree) node(b []byte, at uint32, op int, last bool) []byte {
 
 // start begins the line of a field or element.
 func (t *Tree) start(b []byte, l *label, index uint32) []byte {
-	b = append(b, t.prefix...)
-	b = append(b, l.head...)
+	b = append(b, l.leads.at(t.indent, l.head)...)
 	if l.op.Element {
 		b = appendInt(b, int64(index))
 		b = append(b, l.middle...)
@@ -153,9 +152,15 @@ func (t *Tree) finish(b []byte, l *label, n *dissect.Node) []byte {
 	if len(t.unpacked) > 0 {
 		return t.spanLine(b, l.valueOff, n.Offset+t.base, n.Length, l.about)
 	}
-	b = append(b, l.open...)
-	b = appendSpan(b, n.Offset+t.base, n.Length)
-	return append(b, l.tail...)
+	return l.ending.append(b, l.open, l.tail, n.Offset+t.base, n.Length)
+}
+
+// endVariable ends the line behind a value that has its own length in front, and how that is written.
+func (t *Tree) endVariable(b []byte, l *label, n *dissect.Node) []byte {
+	if len(t.unpacked) > 0 {
+		return t.spanLine(b, "", n.Offset+t.base, n.Length, l.about)
+	}
+	return l.ending.append(b, t.placeOn, l.tail, n.Offset+t.base, n.Length)
 }
 
 // finishFixed ends the line behind a value of fixed width.
@@ -163,9 +168,7 @@ func (t *Tree) finishFixed(b []byte, l *label, offset uint32) []byte {
 	if len(t.unpacked) > 0 {
 		return t.spanLine(b, l.valueOff, offset+t.base, uint32(l.op.Fixed), l.about)
 	}
-	b = append(b, l.open...)
-	b = appendOffset(b, offset+t.base)
-	return append(b, l.fixed...)
+	return l.ending.append(b, l.open, l.tail, offset+t.base, uint32(l.op.Fixed))
 }
 
 func (t *Tree) structure(b []byte, at uint32, op int, last bool) []byte {
@@ -265,8 +268,7 @@ func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
 		if n.Prefix > 0 {
 			b = appendEncoding(b, n)
 		}
-		b = t.place(b, n)
-		b = append(b, l.tail[len(t.placeOff):]...)
+		b = t.endVariable(b, l, n)
 	case l.kind == errorCode && t.v.Int(n) != 0:
 		b = t.errorValue(b, l, n)
 	default:
@@ -493,8 +495,7 @@ func (t *Tree) numberLine(b []byte, l *leafLabel, value int64, n *dissect.Node) 
 
 // leaf begins the line of a leaf that belongs to no field.
 func (t *Tree) leaf(b []byte, l *leafLabel) []byte {
-	b = append(b, t.prefix...)
-	return append(b, l.head...)
+	return append(b, l.leads.at(t.indent, l.head)...)
 }
 
 // endLeaf ends the line, behind the value.
@@ -502,7 +503,5 @@ func (t *Tree) endLeaf(b []byte, l *leafLabel, offset, size uint32) []byte {
 	if len(t.unpacked) > 0 {
 		return t.spanLine(b, l.off, offset, size, l.about)
 	}
-	b = append(b, l.open...)
-	b = appendSpan(b, offset, size)
-	return append(b, l.tail...)
+	return l.ending.append(b, l.open, l.tail, offset, size)
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -18,9 +17,10 @@ type label struct {
 	valueOff string // ends the colour that head or middle begin
 	open     string // valueOff, and what begins the place
 	tail     string // ends the place: the explanation and a newline
-	fixed    string // tail with the size in front, where it is the same for every value
 	inline   string // begins the field on the line of the structure that it is folded into: ` name=`
 	about    string // the explanation alone, "" when there is none
+	leads    leads
+	ending   ending
 }
 
 // A layout holds the labels of a plan's Ops, each from its first use on.
@@ -89,9 +89,6 @@ func (t *Tree) newLabel(op *schema.Op) label {
 	l.inline = " " + t.colors.name.paint(name) + "=" + value.on
 	l.about = string(appendEscaped(nil, op.About(), false))
 	l.valueOff, l.open, l.tail = value.off, value.off+t.placeOn, t.tail(l.about)
-	if op.Fixed > 0 {
-		l.fixed = ", " + strconv.Itoa(int(op.Fixed)) + l.tail
-	}
 	return l
 }
 
@@ -110,6 +107,9 @@ type leafLabel struct {
 	open  string // off, and what begins the place
 	tail  string // ends the place: the explanation and a newline
 	about string // the explanation alone
+
+	leads  leads
+	ending ending
 }
 
 // leafLabels are the labels of such leaves.

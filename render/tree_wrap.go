@@ -14,7 +14,7 @@ const columns = 120
 // that no sibling follows, children that nodes below it do.
 func (t *Tree) beginLine(b []byte, last, children bool) []byte {
 	t.line, t.mark = len(b), len(b)
-	t.hang = append(t.hang[:0], t.prefix...)
+	t.hang = append(t.hang[:0], t.indent.text...)
 	t.hang = appendBranch(t.hang, !last)
 	t.hang = appendBranch(t.hang, children)
 	return b

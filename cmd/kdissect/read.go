@@ -301,6 +301,7 @@ func (f *readFlags) settle(files []string) {
 	f.options.Records = f.recordsMode()
 	f.options.Start = &atomic.Int64{}
 	f.options.Rows = f.top
+	f.options.Explained = render.NewExplained()
 	f.options.Int64Text = f.int64s.value == "string"
 	f.options.Time = map[string]render.TimeMode{"local": render.TimeLocal, "relative": render.TimeRelative, "delta": render.TimeDelta}[f.times.value]
 	if f.output.value == "records" && !f.cutValues && !f.options.Aligned {
@@ -335,8 +336,7 @@ func (f *readFlags) recordsMode() render.RecordsMode {
 // maxWorkers bounds the memory that workers take. One goroutine reads and pairs; more workers than this it cannot keep busy.
 const maxWorkers = 8
 
-// format returns the output, run by as many workers as there are processors. A compact tree explains a field where it first occurs, so
-// it is written by one worker; so are times since the line before.
+// format returns the output, run by as many workers as there are processors. Times since the line before are written by one worker.
 func (f *readFlags) format() render.Format {
 	switch {
 	case f.silent:
@@ -352,7 +352,7 @@ func (f *readFlags) format() render.Format {
 
 // workers returns by how many workers the output may be written.
 func (f *readFlags) workers() int {
-	if f.output.value == "tree" && !f.options.Full || f.options.Time == render.TimeDelta || f.filter.count > 0 {
+	if f.options.Time == render.TimeDelta || f.filter.count > 0 {
 		return 1
 	}
 	return min(runtime.GOMAXPROCS(0), maxWorkers)
