@@ -92,7 +92,7 @@ func (o *options) gigabytes() error {
 		size string
 	}{{captures.Large, o.largeSize}, {captures.Real, o.realSize}} {
 		rows := append(against(nil, o.programs.Bare("read, 1 MiB a call", "read")), against(o.programs.Yardstick(), o.summary())...)
-		if err := o.compare(c.kind, c.size, c.kind.Name+" of a gigabyte: "+c.size, o.slowRuns, rows); err != nil {
+		if err := o.compare(c.kind, c.size, c.kind.Name+ofGigabyte+": "+c.size, o.slowRuns, rows); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func (o *options) filters() error {
 		rows := against(o.summary(), o.requestLog(), nothing("summary", "--topic", "nothing"), nothing("tree", "--topic", "nothing"), nothing("json", "--topic", "nothing"),
 			nothing("summary", "--client", "nothing"), nothing("summary", "--group", "nothing"), nothing("summary", "--slow", "1h"),
 			nothing("summary", "--where", "size > 1e9"), nothing("summary", "--grep", "nothing here"))
-		if err := o.compare(kind, o.size, kind.Name+" through filters that nothing matches: "+o.size, o.runs, rows); err != nil {
+		if err := o.compare(kind, o.size, kind.Name+throughFilters+": "+o.size, o.runs, rows); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,7 @@ func (o *options) tshark() error {
 		fields, verbose, asJSON := o.fields(), o.programs.TsharkAs("tshark -V", "-V"), o.programs.TsharkAs("tshark -T json", "-T", "json")
 		rows := against(nil, fields, verbose, asJSON)
 		rows = append(rows, row{o.summary(), fields}, row{o.full(), verbose}, row{o.json(), asJSON}, row{o.jsonRecords(), asJSON})
-		if err := o.compare(kind, o.slowSize, kind.Name+" beside tshark: "+o.slowSize, o.slowRuns, rows); err != nil {
+		if err := o.compare(kind, o.slowSize, kind.Name+besideTshark+": "+o.slowSize, o.slowRuns, rows); err != nil {
 			return err
 		}
 	}
