@@ -325,16 +325,25 @@ func (f *failures) add(x *dissect.Exchange, outcome string) {
 	}
 }
 
-// sorted returns the most frequent first.
-func (f *failures) sorted() []*failure {
-	var all []*failure
+// size is how many rows all of it would take.
+func (f *failures) size() int { return len(f.byName) + int(min(f.others, 1)) }
+
+// top returns the most frequent, as many as there is room for, and how many exchanges else failed. Together they are no more than room.
+func (f *failures) top(room int) (few []*failure, others int64) {
 	for _, one := range f.byName {
-		all = append(all, one)
+		few = append(few, one)
 	}
-	slices.SortFunc(all, func(a, b *failure) int {
+	slices.SortFunc(few, func(a, b *failure) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.number, b.number))
 	})
-	return all
+	if f.size() <= room {
+		return few, f.others
+	}
+	others = f.others
+	for _, one := range few[min(len(few), room-1):] {
+		others += one.count
+	}
+	return few[:min(len(few), room-1)], others
 }
 
 func (f *failures) reset() {

@@ -207,6 +207,37 @@ func TestIntervalsColors(t *testing.T) {
 	}
 }
 
+// Failures that have no row are counted together, those that are not told apart with them.
+func TestFailuresAddUp(t *testing.T) {
+	var out bytes.Buffer
+	v := newTestIntervals(&out, Options{}, 0, 0)
+	const codes = maxFailures + 40 // there are not so many
+	for round := range 2 {
+		for code := range codes {
+			metadata := request(frame(unhex(t, `0003 0001 00000001 0000 00000001 0001 75`)))
+			answer := frame(unhex(t, `00000001 00000000 00000000 00000001`), []byte{byte((1000 + code) >> 8), byte(1000 + code)}, unhex(t, `0001 75 00 00000000`))
+			if converse(v, metadata, response(answer)); round == 1 && code == 0 {
+				break // the first has come twice
+			}
+		}
+	}
+	for _, room := range []int{1, 2, 10, maxFailures, maxFailures + 1} {
+		few, others := v.failures.top(room)
+		all := others
+		for _, f := range few {
+			all += f.count
+		}
+		if all != codes+1 || len(few) != min(room-1, maxFailures) || len(few) > 0 && few[0].count != 2 {
+			t.Errorf("room for %d: %d rows, %d others", room, len(few), others)
+		}
+	}
+	v.End(&Interval{Begin: at, End: at + 1e9})
+	v.Flush()
+	if want := fmt.Sprintf("\n%15s %-5s %8d %-16s %s\n", "-", "-", 231, "-", "others"); !strings.Contains(out.String(), want) { // 241 less 2 and 8
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
 // What failed is told by API and outcome, however often it comes; an answer that may only be missing from the capture is no failure.
 func TestOutcomes(t *testing.T) {
 	request := &dissect.Message{Head: &dissect.Head{}}

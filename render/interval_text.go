@@ -58,34 +58,37 @@ func (v *Intervals) head(w *blockWriter, i *Interval) {
 	if !elapsed {
 		b = v.timer.appendDateMillis(b, i.Begin/1e6)
 	}
-	b = fmt.Appendf(b, "  %.1f s  ", float64(i.End-i.Begin)/1e9)
-	w.part(v.colors.title, string(b))
+	w.part(v.colors.title, string(fmt.Appendf(b, "  %.1f s  ", float64(i.End-i.Begin)/1e9)))
 	w.part(style{}, v.source())
 	w.end()
-	b = append(appendRate(nil, float64(i.Packets), i), " packets/s, "...)
+	v.captured(w, i)
+	w.end()
+	v.exchanged(w, i)
+	w.end()
+}
+
+// captured is about packets, with what is missing.
+func (v *Intervals) captured(w *blockWriter, i *Interval) {
+	b := append(appendRate(nil, float64(i.Packets), i), " packets/s, "...)
 	b = append(appendRate(b, float64(i.Bytes)*8/1e6, i), " Mbit/s, "...)
-	b = append(appendCount(b, i.Connections, "connection", "connections"), ", "...)
-	w.part(style{}, string(b))
-	loss := style{}
-	if i.LostInAll > 0 {
-		loss = v.colors.failure
-	}
+	w.part(style{}, string(append(appendCount(b, i.Connections, "connection", "connections"), ", "...)))
 	b = appendCount(nil, i.Lost, "packet lost", "packets lost")
 	if i.LostInAll > i.Lost {
 		b = fmt.Appendf(b, " (%d in all)", i.LostInAll)
 	}
-	w.part(loss, string(b))
+	w.part(v.alarm(i.LostInAll), string(b))
 	if i.Gaps > 0 {
 		w.part(v.colors.failure, string(appendCount([]byte(", "), i.Gaps, "gap", "gaps")))
 	}
-	w.end()
-	b = append(appendCount(nil, v.exchanges, "exchange", "exchanges"), ", "...)
+}
+
+// exchanged is about exchanges, of those that were selected.
+func (v *Intervals) exchanged(w *blockWriter, i *Interval) {
+	b := append(appendCount(nil, v.exchanges, "exchange", "exchanges"), ", "...)
 	w.part(style{}, string(append(appendRate(b, float64(v.exchanges), i), "/s, "...)))
 	w.part(v.alarm(v.errors), string(append(appendCount(nil, v.errors, "answer with an error", "answers with errors"), ", "...)))
-	w.part(v.alarm(v.unanswered), fmt.Sprintf("%d unanswered", v.unanswered))
-	w.part(style{}, ", ")
+	w.part(v.alarm(v.unanswered), fmt.Sprintf("%d unanswered, ", v.unanswered))
 	w.part(v.alarm(v.hanging.all), fmt.Sprintf("%d hanging", v.hanging.all))
-	w.end()
 }
 
 func (v *Intervals) alarm(n int64) style {
@@ -182,11 +185,19 @@ func (v *Intervals) hangingTable() *intervalTable {
 
 func (v *Intervals) failureTable() *intervalTable {
 	t := &intervalTable{columns: []tableColumn{columnTime, columnConn, {name: "FAILED", width: -8, alarming: true}, columnAPI, {name: "RESULT, CLIENT, WHAT"}}}
-	for _, f := range v.failures.sorted() {
-		row := v.row(f.notable, decimal(f.count), f.api)
-		row[len(row)-1] = f.outcome + "  " + row[len(row)-1]
-		t.rows = append(t.rows, row)
+	t.more = func(room int) (rows [][]string) {
+		few, others := v.failures.top(room)
+		for _, f := range few {
+			row := v.row(f.notable, decimal(f.count), f.api)
+			row[len(row)-1] = f.outcome + "  " + row[len(row)-1]
+			rows = append(rows, row)
+		}
+		if others > 0 {
+			rows = append(rows, []string{"-", "-", decimal(others), "-", "others"})
+		}
+		return rows
 	}
+	t.rows = make([][]string, v.failures.size())
 	return t
 }
 
