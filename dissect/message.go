@@ -66,8 +66,9 @@ type tools struct {
 	decoder  decoder
 	inflater inflater
 	nester   nester
-	inner    nester // for a structure inside a structure
-	metrics  []byte // JSON of what clients push
+	inner    nester                        // for a structure inside a structure
+	sets     [maxUnpackDepth + 1]RecordSet // by how often the bytes were unpacked that the batch is in
+	metrics  []byte                        // JSON of what clients push
 }
 
 func newTools() *tools {

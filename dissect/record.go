@@ -42,12 +42,14 @@ type RecordSet struct {
 	space    space
 	from, to int // where the records are in the space
 	message  *Message
+	record   Record // that is handed over
 }
 
 // Open returns the records of a batch, decompressed if need be. It returns nil, and notes why, when they cannot be read. The records are valid
 // until another batch of the same message is opened.
 func (m *Message) Open(b *Batch) *RecordSet {
-	set := &RecordSet{batch: b, space: b.space, from: b.At + batchHeaderLen, to: b.At + b.Size, message: m}
+	set := &m.tools.sets[b.space.deep]
+	*set = RecordSet{batch: b, space: b.space, from: b.At + batchHeaderLen, to: b.At + b.Size, message: m}
 	if !b.KnownMagic() {
 		m.note(BadRecord, Warn, b, "a batch of magic %d, which is unknown", b.Magic)
 		return nil
@@ -108,7 +110,7 @@ func (s *RecordSet) Each(yield func(*Record) bool) {
 func (s *RecordSet) eachV2(yield func(*Record) bool) {
 	b := s.batch
 	c := cursor{data: s.space.slice(s.from, s.to-s.from), base: s.from}
-	var r Record
+	r := &s.record
 	for i := int32(0); i < b.Count; i++ {
 		if c.done() {
 			s.bad("the batch ends after %d of %d records", i, b.Count)
@@ -118,7 +120,7 @@ func (s *RecordSet) eachV2(yield func(*Record) bool) {
 			s.bad("record %d %s", i, reason)
 			return
 		}
-		if !yield(&r) {
+		if !yield(r) {
 			return
 		}
 	}

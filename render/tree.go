@@ -31,6 +31,7 @@ type Tree struct {
 	// what was printed before
 	timer  timer // of messages
 	stamps clock // of records and other timestamps in messages
+	stamp  stamp
 	ends   ends
 	seen   seen
 

@@ -20,9 +20,18 @@ type recordPrinter struct {
 	from   int // where the first of those is
 	deep   wrapped
 
+	attributes attributes
+
 	hasKey, hasValue bool // the record's key or value was decoded
 	key, value       dissect.Nested
 	fields           nestedFields // inside the value
+}
+
+// attributes are those that were printed last, spelled out: those of one producer are the same.
+type attributes struct {
+	magic int8
+	bits  int16
+	text  []byte
 }
 
 // batch appends the batch of a records field that the printer is at, with its records if they are shown.
@@ -291,7 +300,10 @@ func (t *Tree) appendBatchField(b []byte, f *batchField, batch *dissect.Batch) [
 		b = append(appendHex32(b, batch.CRC), " ("...)
 		return append(appendCRC(b, batch), ')')
 	case asAttributes:
-		return appendAttributes(b, batch)
+		if a := &t.records.attributes; a.text == nil || a.magic != batch.Magic || a.bits != batch.Attributes {
+			a.magic, a.bits, a.text = batch.Magic, batch.Attributes, appendAttributes(a.text[:0], batch)
+		}
+		return append(b, t.records.attributes.text...)
 	}
 	return appendInt(b, v)
 }

@@ -9,7 +9,6 @@ import (
 
 // full appends every node of the message.
 func (t *Tree) full(b []byte) []byte {
-	body := t.m.Body()
 	for i := 0; i < len(t.tape); i = int(t.tape[i].Next) {
 		n := &t.tape[i]
 		last := int(n.Next) == len(t.tape)
@@ -20,14 +19,10 @@ func (t *Tree) full(b []byte) []byte {
 			b = t.lead(b, n)
 		case t.withholds(i):
 			return t.withholdRest(b, n)
-		case n.Kind == dissect.StructNode && i == body:
-			b = t.bodyLine(b, i, last)
-			b = t.topFields(b, i, last)
 		case n.Kind == dissect.StructNode:
-			b = t.headerLine(b, n)
-			b = t.dim(b, "common header of every "+t.m.Kind.String())
-			b = t.notes(b, uint32(i)+1, last)
-			b = t.topFields(b, i, last)
+			t.chooseLayout(i)
+			b = t.topLine(b, i, last)
+			b = t.fields(b, i, 0, last)
 		default:
 			b = t.surplus(b, i, last)
 		}
@@ -37,12 +32,8 @@ func (t *Tree) full(b []byte) []byte {
 
 // frame appends the size prefix.
 func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
-	b = append(b, "+-- "...)
-	b = append(b, t.colors.name.on...)
-	b = append(b, "Frame"...)
-	b = append(b, t.colors.name.off...)
-	b = t.place(b, n)
-	b = t.dim(b, "where the message ends in the stream")
+	l := &t.leaves.frame
+	b = t.endLeaf(t.leaf(b, l), l, n.Offset, n.Length)
 	t.enter(last)
 	b = t.numberLine(b, &t.leaves.size, int64(t.m.Size-4), n)
 	b = t.notes(b, 1, true)
@@ -55,12 +46,6 @@ func (t *Tree) lead(b []byte, n *dissect.Node) []byte {
 	return t.leadParts(b, t.m.Plan().Message.Kind, t.v.Raw(n), int(n.Offset))
 }
 
-// headerLine begins the line of a header: its name, version and place.
-func (t *Tree) headerLine(b []byte, n *dissect.Node) []byte {
-	b = t.headerTitle(b, n)
-	return t.place(b, n)
-}
-
 func (t *Tree) headerTitle(b []byte, n *dissect.Node) []byte {
 	b = append(b, "+-- "...)
 	b = append(b, t.colors.name.on...)
@@ -70,27 +55,18 @@ func (t *Tree) headerTitle(b []byte, n *dissect.Node) []byte {
 	return strconv.AppendInt(b, int64(n.Op.Version()), 10)
 }
 
-func (t *Tree) bodyLine(b []byte, at int, last bool) []byte {
+// topLine appends the line of the header or the body.
+func (t *Tree) topLine(b []byte, at int, last bool) []byte {
 	n := &t.tape[at]
-	b = append(b, "+-- "...)
-	b = append(b, t.colors.name.on...)
-	b = append(b, n.Op.Name...)
-	b = append(b, t.colors.name.off...)
-	b = append(b, " struct"...)
-	b = t.place(b, n)
-	b = append(b, ' ')
-	b = append(b, t.colors.dim.on...)
-	b = append(b, "message body, version "...)
-	b = strconv.AppendInt(b, int64(n.Op.Version()), 10)
-	b = append(b, t.colors.dim.off...)
-	b = append(b, '\n')
+	var l *leafLabel
+	if t.layout != nil {
+		l = &t.layout.top
+	} else {
+		odd := t.newTopLabel(n.Op)
+		l = &odd
+	}
+	b = t.endLeaf(t.leaf(b, l), l, n.Offset, n.Length)
 	return t.notes(b, uint32(at)+1, last)
-}
-
-// topFields appends the fields of the header or the body.
-func (t *Tree) topFields(b []byte, at int, last bool) []byte {
-	t.chooseLayout(at)
-	return t.fields(b, at, 0, last)
 }
 
 // chooseLayout chooses the layout of the header or the body.

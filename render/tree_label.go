@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -26,6 +27,7 @@ type label struct {
 // A layout holds the labels of a plan's Ops, each from its first use on.
 type layout struct {
 	plan   *schema.Plan
+	top    leafLabel // of the line of the header or the body
 	labels []label
 }
 
@@ -36,10 +38,20 @@ func (t *Tree) layoutOf(plan *schema.Plan) *layout {
 	}
 	l := t.layouts[plan]
 	if l == nil {
-		l = &layout{plan: plan, labels: make([]label, len(plan.Ops))}
+		l = &layout{plan: plan, top: t.newTopLabel(&plan.Ops[0]), labels: make([]label, len(plan.Ops))}
 		t.layouts[plan] = l
 	}
 	return l
+}
+
+// newTopLabel returns the label of a header or a body.
+func (t *Tree) newTopLabel(op *schema.Op) leafLabel {
+	version := strconv.Itoa(int(op.Version()))
+	head, behind, about := "+-- "+t.colors.name.paint(op.Name), " struct", "message body, version "+version
+	if op.Message().Kind == schema.Header {
+		behind, about = " v"+version, "common header of every "+t.m.Kind.String()
+	}
+	return leafLabel{head: head + behind, open: t.placeOn, tail: t.tail(about)}
 }
 
 // label returns the label of an Op by its index in the plan. It is valid until the next call.
@@ -114,7 +126,7 @@ type leafLabel struct {
 
 // leafLabels are the labels of such leaves.
 type leafLabels struct {
-	size                        leafLabel
+	frame, size                 leafLabel
 	length, nullLength          [2]leafLabel // [1] where lengths are compact
 	tags, tagCount              leafLabel
 	present, absent             leafLabel
@@ -136,6 +148,7 @@ func (t *Tree) newLeafLabels() leafLabels {
 	const there, absent = "the structure follows", "the structure is null"
 	const tags = "number of tagged fields here"
 	return leafLabels{
+		frame:         leafLabel{head: "+-- " + t.colors.name.paint("Frame"), open: t.placeOn, tail: t.tail("where the message ends in the stream")},
 		size:          t.newLeafLabel("size", "int32", "", "number of bytes that follow"),
 		length:        [2]leafLabel{t.newLeafLabel("length", "int32", " (int32 n)", howMany), t.newLeafLabel("length", "uvarint", " (compact, n+1)", howMany)},
 		nullLength:    [2]leafLabel{t.newLeafLabel("length", "int32", " (int32 n)", none), t.newLeafLabel("length", "uvarint", " (compact, n+1)", none)},

@@ -154,11 +154,20 @@ const firstTime, lastTime = 1e12, 4e12
 
 // appendTimestamp appends milliseconds since the Unix epoch, with the date in UTC.
 func (t *Tree) appendTimestamp(b []byte, ms int64) []byte {
-	b = strconv.AppendInt(b, ms, 10)
 	if ms < firstTime || ms > lastTime {
-		return b
+		return appendInt(b, ms)
 	}
-	return append(t.stamps.appendDateMillis(append(b, " ("...), ms), ')')
+	if s := &t.stamp; ms != s.ms {
+		s.ms, s.text = ms, append(strconv.AppendInt(s.text[:0], ms, 10), " ("...)
+		s.text = append(t.stamps.appendDateMillis(s.text, ms), ')')
+	}
+	return append(b, t.stamp.text...)
+}
+
+// A stamp is the timestamp that was printed last: those of one batch are mostly the same.
+type stamp struct {
+	ms   int64
+	text []byte
 }
 
 // appendTextValue appends a string in quotes. limit is how many bytes of it are shown, 0 for all.
