@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/kdissect/kdissect/schema"
@@ -100,14 +101,7 @@ func (d *decoder) run() status {
 		var s status
 		switch d.tape[top.node].Kind {
 		case StructNode:
-			if top.next == d.ops[top.op].Next {
-				d.pop()
-				continue
-			}
-			op := top.next
-			if s = d.value(op, 0); s == done {
-				top.next = d.ops[op].Next
-			}
+			s = d.fields(top)
 		case ArrayNode:
 			if top.left == 0 {
 				d.pop()
@@ -135,6 +129,44 @@ func (d *decoder) run() status {
 	return done
 }
 
+// fields decodes the fields of the innermost structure, up to one that opens a group, or to the end.
+func (d *decoder) fields(top *level) status {
+	depth, end := d.depth, d.ops[top.op].Next
+	for top.next != end {
+		op := &d.ops[top.next]
+		if op.Run > 1 && d.numbers(top.next, op) {
+			top.next += op.Run
+			continue
+		}
+		if s := d.value(top.next, 0); s != done {
+			return s
+		}
+		top.next = op.Next
+		if d.depth != depth || d.recordsEnd > 0 {
+			return done
+		}
+	}
+	d.pop()
+	return done
+}
+
+// numbers decodes fields of fixed width that stand in a row, if all of their bytes are there: looking once took a third off the time of such fields.
+func (d *decoder) numbers(at int32, op *schema.Op) bool {
+	n := int(op.Run)
+	if d.passOver || len(d.rest()) < int(op.RunSize) || len(d.tape)+n > maxNodes || d.depth >= maxDepth-2 {
+		return false
+	}
+	first := len(d.tape)
+	d.tape = slices.Grow(d.tape, n)[:first+n]
+	nodes, ops := d.tape[first:], d.ops[at:int(at)+n]
+	for i := range nodes {
+		d.set(&nodes[i], ValueNode, &ops[i])
+		nodes[i].Length, nodes[i].Next = uint32(ops[i].Fixed), uint32(first+i+1)
+		d.pos += int(ops[i].Fixed)
+	}
+	return true
+}
+
 func (d *decoder) push(l level) {
 	d.stack[d.depth] = l
 	d.depth++
@@ -143,11 +175,16 @@ func (d *decoder) push(l level) {
 // pop closes the innermost group.
 func (d *decoder) pop() {
 	d.depth--
+	d.close(d.stack[d.depth].node)
+}
+
+// close ends a group: only open ones are on the tape of a frame that is still coming in.
+func (d *decoder) close(node int32) {
 	if d.passOver {
-		d.tape = d.tape[:d.stack[d.depth].node]
+		d.tape = d.tape[:node]
 		return
 	}
-	d.closeNode(d.stack[d.depth].node)
+	d.closeNode(node)
 }
 
 func (d *decoder) closeNode(at int32) {
@@ -192,9 +229,13 @@ func (d *decoder) node(kind NodeKind, op *schema.Op) *Node {
 		d.tape = d.tape[:len(d.tape)+1]
 	}
 	n := &d.tape[len(d.tape)-1]
+	d.set(n, kind, op)
+	return n
+}
+
+func (d *decoder) set(n *Node, kind NodeKind, op *schema.Op) {
 	n.Op, n.Offset, n.Count, n.Kind = op, uint32(d.pos), 0, kind
 	n.Prefix, n.Null, n.Hidden, n.Secret = 0, false, false, false
-	return n
 }
 
 // rest returns the bytes from the current position on that have arrived, up to the limit.
@@ -375,7 +416,7 @@ func (d *decoder) array(at int32, op *schema.Op) status {
 	}
 	element := &d.ops[at+1]
 	// Every element takes a byte at least, so a count is never believed beyond the bytes that are announced.
-	if size := max(1, int(element.Fixed)); n > (d.limit-d.pos-width)/size {
+	if size := max(1, int64(element.Fixed)); int64(n)*size > int64(d.limit-d.pos-width) {
 		return d.tooLong(op, n, width)
 	}
 	fixed := int(element.Fixed)
@@ -426,6 +467,10 @@ func (d *decoder) tags(at int32) status {
 	node := d.group(TagsNode, &d.ops[at])
 	d.tape[node].Count = n
 	d.leaf(TagCountNode, nil, width)
+	if n == 0 { // as most are
+		d.close(node)
+		return done
+	}
 	d.push(level{node: node, op: at, left: n, last: -1})
 	return done
 }

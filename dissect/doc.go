@@ -12,6 +12,7 @@
 //	frame.go, skim.go               the stream cut into frames; record data that no output shows is dropped as it comes
 //	header.go, exchange.go, wait.go requests registered at their header, responses paired with them
 //	decode.go, node.go, value.go    the bytes of a frame walked along a plan of package schema, onto a tape of nodes
+//	plain.go                        messages that can be read along their plan without a tape
 //	quick.go, facts.go              what a message is about: topics, groups, errors, records
 //	orphan.go, fitting.go           what a response may be whose request is not in the capture
 //	batch.go, record.go, codec.go   record batches, decompression, records

@@ -104,7 +104,13 @@ func (m *Message) collectFacts() {
 func (f *Facts) collectTape(v *View, at int) {
 	for i := at + 1; i < int(v.Nodes[at].Next); i++ {
 		n := &v.Nodes[i]
-		if n.Op == nil || n.Op.Role == schema.NoRole || n.Null {
+		switch {
+		case n.Op == nil || n.Null:
+			continue
+		case n.Op.Quiet && !n.Kind.Leaf():
+			i = int(n.Next) - 1
+			continue
+		case n.Op.Role == schema.NoRole:
 			continue
 		}
 		at, end := int(n.Offset)+int(n.Prefix), int(n.Offset)+int(n.Length)

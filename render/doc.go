@@ -1,7 +1,7 @@
 // Package render writes what package dissect has found, in a file or a few for each format:
 //
 //	tree*.go, hex.go      annotated trees with the offset and size of every field, and the bytes on request
-//	json*.go, layout.go   one JSON object a line, for programs
+//	json*.go, layout.go   one JSON object a line, for programs; jsonplain.go writes bodies without a tape
 //	summary.go            a line for each request and its response
 //	records.go            a line for each record
 //	table.go, column.go   chosen columns, tab- or comma-separated, a line for each request and its response; path.go finds fields of bodies

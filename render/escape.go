@@ -124,7 +124,6 @@ func plainASCII(s []byte) int {
 
 // plainWord tells whether eight bytes are printable ASCII.
 func plainWord(w uint64) bool {
-	const each, highest = 0x0101010101010101, 0x8080808080808080
 	return (w|(w+each)|(w-' '*each))&highest == 0 // not ASCII, 0x7f, below the space
 }
 

@@ -230,6 +230,9 @@ func (j *JSON) appendStructure(b []byte, m *dissect.Message) []byte {
 
 // appendBody appends the payload and what stands beside it.
 func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
+	if b, ok := j.appendPlain(b, m); ok {
+		return b
+	}
 	b = append(b, `,"payload":`...)
 	tape := m.Tape() // also of what is withheld: its findings are told
 	if m.Secret() && !j.options.ShowSecrets {
@@ -247,7 +250,9 @@ func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
 		b = j.appendValue(b, &m.View, m, m.Body())
 	}
 	b = j.appendNested(b, m)
-	b = j.appendFacts(b, m)
+	if m.Body() != 0 {
+		b = j.appendFacts(b, m)
+	}
 	b = j.appendTopicNames(b, m)
 	b = j.appendUnknownTags(b, m)
 	return appendUndecoded(b, m)
@@ -280,34 +285,28 @@ func (j *JSON) appendValue(b []byte, v *dissect.View, m *dissect.Message, at int
 
 // appendFields appends the fields of a structure, separated by commas.
 func (j *JSON) appendFields(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
-	first := true
 	for i := range v.Fields(at) {
 		if v.Nodes[i].Op.Code == schema.OpRecords && j.options.Records == RecordsNone {
 			continue
 		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
 		b = j.appendField(b, v, m, i)
 	}
 	return b
 }
 
+// sizeSuffix stands behind the name of a records field that is shown by its size.
+const sizeSuffix = "SizeInBytes"
+
 // appendField appends one field with its name. Records that are not opened are shown by their size, as Kafka's JSON does.
 func (j *JSON) appendField(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {
 	n := &v.Nodes[at]
-	b = append(b, '"')
-	b = append(b, n.Op.JSON...)
 	if n.Op.Code == schema.OpRecords && !n.Null {
 		if m != nil && j.options.Records >= RecordsBatches {
-			return j.appendRecords(append(b, '"', ':'), m, at)
+			return j.appendRecords(appendKey(b, n.Op), m, at)
 		}
-		b = append(b, `SizeInBytes":`...)
-		return strconv.AppendInt(b, int64(n.Length)-int64(n.Prefix), 10)
+		return appendNumber(b, n.Op.JSON+sizeSuffix, int64(n.Length)-int64(n.Prefix))
 	}
-	b = append(b, '"', ':')
-	return j.appendValue(b, v, m, at)
+	return j.appendValue(appendKey(b, n.Op), v, m, at)
 }
 
 func (j *JSON) appendArray(b []byte, v *dissect.View, m *dissect.Message, at int) []byte {

@@ -11,9 +11,6 @@ import (
 // appendFacts appends what the message is about, in names that do not change with API and version.
 func (j *JSON) appendFacts(b []byte, m *dissect.Message) []byte {
 	f := m.Facts()
-	if m.Body() == 0 {
-		return b
-	}
 	start := len(b)
 	b = append(b, `,"facts":{`...)
 	empty := len(b)

@@ -13,9 +13,14 @@ func (j *JSON) appendRecords(b []byte, m *dissect.Message, field int) []byte {
 	if j.options.Records == RecordsFull {
 		topic = m.TopicOf(field)
 	}
+	return j.appendBatches(b, m, &m.Nodes[field], topic)
+}
+
+// appendBatches appends the batches of a records field that belongs to a topic.
+func (j *JSON) appendBatches(b []byte, m *dissect.Message, field *dissect.Node, topic string) []byte {
 	b = append(b, '[')
 	first := true
-	for batch := range m.Batches(&m.Nodes[field]) {
+	for batch := range m.Batches(field) {
 		if !first {
 			b = append(b, ',')
 		}

@@ -1,8 +1,10 @@
 package render
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -12,28 +14,86 @@ const hexDigits = "0123456789abcdef"
 // appendString appends a JSON string. What is not valid UTF-8 becomes U+FFFD; what drives a terminal is written as an escape, which reads the same.
 func appendString[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
-	from := 0
 	for i := 0; i < len(s); {
-		if len(s)-i >= 8 { // text of 300 bytes took four times as long without
-			special := specialIn(wordAt(s, i))
-			if special == 0 {
-				i += 8
-				continue
-			}
-			i += bits.TrailingZeros64(special) / 8
+		if len(s)-i >= 8 {
+			b, i = appendWords(b, s, i)
 		}
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
-				i++
-				continue
-			}
-			b = append(b, s[from:i]...)
-			b = appendEscape(b, c, `\u00`)
+		from := i
+		for i < len(s) && s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\' {
 			i++
-			from = i
-			continue
 		}
+		b = append(b, s[from:i]...)
+		switch {
+		case i == len(s):
+		case s[i] < utf8.RuneSelf:
+			b = appendEscape(b, s[i], `\u00`)
+			i++
+		default:
+			b, i = appendBeyondASCII(b, s, i)
+		}
+	}
+	return append(b, '"')
+}
+
+// appendWords appends text from an index on, eight bytes at a time, and returns how far it came: to the last bytes, or to eight with more in them than printable
+// ASCII. A text in JSON, with a quote every few bytes, takes a third of the time that it takes by single bytes.
+func appendWords[T string | []byte](b []byte, s T, i int) ([]byte, int) {
+	const most = 24 // what is stored for eight bytes that are all escaped
+	at := len(b)
+	b = b[:cap(b)]
+	for ; len(s)-i >= 8; i += 8 {
+		if len(b)-at < most {
+			b = slices.Grow(b[:at], len(s)-i+most)
+			b = b[:cap(b)]
+		}
+		w := wordAt(s, i)
+		if !plainWord(w) {
+			break
+		}
+		out := (*[most]byte)(b[at:])
+		binary.LittleEndian.PutUint64(out[:], w)
+		n := 0 // escapes so far
+		for escapes := bytesToEscape(w); escapes != 0; escapes &= escapes - 1 {
+			k := bits.TrailingZeros64(escapes) / 8
+			out[(k+n)&15] = '\\'
+			binary.LittleEndian.PutUint64(out[(k+n+1)&15:], w>>(k*8&63)) // the rest again, a byte further
+			n++
+		}
+		at += 8 + n
+	}
+	return b[:at], i
+}
+
+// Numbers with the same byte eight times, to look at eight bytes at once.
+const (
+	each    = 0x0101010101010101
+	highest = 0x80 * each
+	lower   = 0x7f * each
+)
+
+// wordAt returns eight bytes as a number, the first of them lowest. The compiler makes one load of it.
+func wordAt[T string | []byte](s T, at int) uint64 {
+	s = s[at : at+8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// bytesToEscape marks quotes and backslashes among eight bytes of ASCII by their highest bits: all other bytes are not 0 without the bits of these, so they
+// get it by 0x7f more.
+func bytesToEscape(w uint64) uint64 {
+	return ^(((w ^ '"'*each) + lower) & ((w ^ '\\'*each) + lower)) & highest
+}
+
+// specialIn marks the first of eight bytes that does not stand in a JSON string as it is, or is not ASCII, by its highest bit. What is marked above
+// it may be by carries. It is 0 when there is none.
+func specialIn(w uint64) uint64 {
+	return (w | (w + each) | (w - ' '*each) | ((w ^ '"'*each) - each) | ((w ^ '\\'*each) - each)) & highest
+}
+
+// appendBeyondASCII appends the characters outside ASCII from an index on, up to the next that is in it.
+func appendBeyondASCII[T string | []byte](b []byte, s T, i int) ([]byte, int) {
+	from := i
+	for i < len(s) && s[i] >= utf8.RuneSelf {
 		r, size := decodeRune(s, i)
 		switch {
 		case r == utf8.RuneError && size == 1:
@@ -46,26 +106,7 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 		}
 		i += size
 	}
-	b = append(b, s[from:]...)
-	return append(b, '"')
-}
-
-// wordAt returns eight bytes as a number, the first of them lowest. The compiler makes one load of it.
-func wordAt[T string | []byte](s T, at int) uint64 {
-	s = s[at : at+8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// specialIn marks the first byte of a word that does not stand in a JSON string as it is, or is not ASCII, by its highest bit. What is marked above
-// it may be by carries. It is 0 when there is none.
-func specialIn(w uint64) uint64 {
-	const each, highest = 0x0101010101010101, 0x8080808080808080
-	return (w | // not ASCII
-		(w + each) | // 0x7f
-		(w - ' '*each) |
-		((w ^ '"'*each) - each) |
-		((w ^ '\\'*each) - each)) & highest
+	return append(b, s[from:i]...), i
 }
 
 // drivesTerminal tells whether a character outside ASCII, of the first 2^16, moves the cursor, begins a command of a terminal, or turns the

@@ -50,8 +50,11 @@ type Op struct {
 	Next     int32  // index of the first Op behind this one and all that it contains
 	Parent   int32  // index of the structure that it stands in
 	Fixed    int32  // encoded size in bytes where it is the same for every value, else 0
+	Run      int32  // how many primitives of fixed size stand in a row from here on, in one structure; 0 for everything else
+	RunSize  int32  // in bytes, all of them
 	Name     string // of the field as the schema has it; of an element, its type
 	JSON     string // name in Kafka's JSON
+	Key      string // the same with quotes and colon
 	Field    *Field // nil for OpTags and for the message itself
 	plan     *Plan
 }
@@ -80,6 +83,7 @@ func compile(m *Message, version int16) *Plan {
 	for i := range p.Ops {
 		p.Ops[i].plan = p
 	}
+	p.findRuns()
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		op.Quiet = isQuiet(p.Ops[i:op.Next])
@@ -88,6 +92,20 @@ func compile(m *Message, version int16) *Plan {
 	}
 	p.Outline = outline(p.Ops)
 	return p
+}
+
+// findRuns counts the primitives of fixed size that follow each other. A tagged field stands alone, and so does the element of an array.
+func (p *Plan) findRuns() {
+	for i := len(p.Ops) - 1; i >= 0; i-- {
+		op := &p.Ops[i]
+		if op.Code >= OpString || op.Tag >= 0 || op.Element {
+			continue
+		}
+		op.Run, op.RunSize = 1, op.Fixed
+		if i+1 < len(p.Ops) && p.Ops[i+1].Parent == op.Parent {
+			op.Run, op.RunSize = 1+p.Ops[i+1].Run, op.Fixed+p.Ops[i+1].RunSize
+		}
+	}
 }
 
 // isNamed tells whether the name of the topic stands in the same structure as its id, which is the Op at an index.
@@ -161,7 +179,7 @@ func (c *compiler) field(f *Field, tag int32) {
 		compact = f.Flexible.Contains(c.plan.Version)
 	}
 	op := Op{Compact: compact, Nullable: f.Nullable.Contains(c.plan.Version), Tag: tag,
-		Name: f.Name, JSON: f.JSONName(), Field: f, Role: roleOf(c.plan.Message, f), Parent: c.parent}
+		Name: f.Name, JSON: f.JSONName(), Key: `"` + f.JSONName() + `":`, Field: f, Role: roleOf(c.plan.Message, f), Parent: c.parent}
 	if !f.Type.Array {
 		c.value(op, f)
 		return

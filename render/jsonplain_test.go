@@ -1,0 +1,126 @@
+package render
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kdissect/kdissect/dissect"
+	"github.com/kdissect/kdissect/encode"
+	"github.com/kdissect/kdissect/schema"
+)
+
+// twice writes each message as it comes, and along its tape: both have to be the same.
+type twice struct {
+	JSON
+	t      testing.TB
+	reader *dissect.Reader
+	plain  int // messages that were written without a tape
+}
+
+func newTwice(t testing.TB, o Options) *twice {
+	return &twice{JSON: JSON{options: o}, t: t, reader: dissect.NewReader()}
+}
+
+func (w *twice) Message(m *dissect.Message) {
+	var s dissect.Snapshot
+	s.Take(m, nil)
+	m = w.reader.Message(&s)
+	if plan, _, _ := m.Plain(); plan != nil {
+		w.plain++
+	}
+	straight := w.write(m)
+	m = w.reader.Message(&s)
+	m.Tape()
+	if taped := w.write(m); straight != taped {
+		w.t.Errorf("straight from the bytes:\n%s\nalong the tape:\n%s", straight, taped)
+	}
+}
+
+func (w *twice) write(m *dissect.Message) string {
+	var out bytes.Buffer
+	j := NewJSON(&out, w.options)
+	j.Message(m)
+	j.Flush()
+	return out.String()
+}
+
+func (w *twice) Report(*dissect.Report) {}
+
+var plainOptions = []Options{{Records: RecordsBatches}, {Records: RecordsSize, Int64Text: true}, {Records: RecordsNone, ShowSecrets: true}}
+
+func TestPlainCaptures(t *testing.T) {
+	for _, name := range slices.Concat(captures(t), capturesIn(t, casesDir)) {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range plainOptions {
+				readCapture(t, name, newTwice(t, o))
+			}
+		})
+	}
+}
+
+// Every request and response in every version, as small as it can be and with each of its bytes changed.
+func TestPlainPlans(t *testing.T) {
+	catalog, messages, plain := schema.Embedded(), 0, 0
+	for api := range catalog.AllAPIs {
+		for version := api.Versions.Low; version <= api.Versions.High; version++ {
+			ask, answer := catalog.Plan(api.Key, version, schema.Request), catalog.Plan(api.Key, version, schema.Response)
+			if ask == nil || answer == nil {
+				continue
+			}
+			w := newTwice(t, plainOptions[int(version)%len(plainOptions)])
+			first, second := encode.Smallest(ask), encode.Smallest(answer)
+			converse(w, request(first), response(second))
+			messages, plain = messages+2, plain+w.plain
+			for i := 4; i < len(first); i++ {
+				converse(w, request(changed(first, i)))
+			}
+			for i := 4; i < len(second); i++ {
+				converse(w, request(first), response(changed(second, i)))
+			}
+		}
+	}
+	if messages < 700 || plain < messages*3/5 {
+		t.Errorf("%d of %d messages are plain", plain, messages)
+	}
+}
+
+func changed(frame []byte, at int) []byte {
+	frame = bytes.Clone(frame)
+	frame[at]++
+	return frame
+}
+
+// FuzzPlain reads arbitrary bytes as the body of a request and of its response.
+func FuzzPlain(f *testing.F) {
+	for _, key := range []int16{0, 1, 3, 18, 68} {
+		catalog := schema.Embedded()
+		version := catalog.API(key).Versions.High
+		f.Add(key, version, encode.Smallest(catalog.Plan(key, version, schema.Request))[8:], encode.Smallest(catalog.Plan(key, version, schema.Response))[8:])
+	}
+	f.Fuzz(func(t *testing.T, key, version int16, ask, answer []byte) {
+		head := []byte{byte(key >> 8), byte(key), byte(version >> 8), byte(version)}
+		for _, o := range plainOptions {
+			converse(newTwice(t, o), request(frame(head, ask)), response(frame(make([]byte, 4), answer)))
+		}
+	})
+}
+
+// Text that is not valid wants a finding, which only a tape gives rise to; those of batches before it are told once.
+func TestPlainBadText(t *testing.T) {
+	batch := recordBatch(t, 0, 2, unhex(t, twoRecords))
+	batch[17] ^= 1 // of the CRC
+	topic := func(name string) []byte {
+		return slices.Concat([]byte{0, byte(len(name))}, []byte(name), unhex(t, "00000001 00000003"), []byte{0, 0, 0, byte(len(batch))}, batch)
+	}
+	ask := request(frame(unhex(t, `0000 0007 00000009 ffff  ffff ffff 00007530 00000002`), topic("t"), topic("\xff")))
+	converse(newTwice(t, Options{Records: RecordsBatches}), ask)
+	var out bytes.Buffer
+	converse(NewJSON(&out, Options{Records: RecordsBatches}), ask)
+	for code, want := range map[dissect.Code]int{dissect.BadUTF8: 1, dissect.CRCMismatch: 2} {
+		if n := strings.Count(out.String(), `{"code":"`+string(code)+`"`); n != want {
+			t.Errorf("%d findings %s, want %d:\n%s", n, code, want, out.String())
+		}
+	}
+}
