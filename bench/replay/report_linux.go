@@ -34,7 +34,6 @@ func table(searches []*search, highest, usual map[*search][]*trial) error {
 			failed = errors.New("captured and lost packets do not add up to those sent")
 		}
 	}
-	fmt.Println()
 	return failed
 }
 
