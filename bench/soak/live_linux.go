@@ -31,6 +31,7 @@ type live struct {
 // startLive starts kdissect and waits until it captures.
 func startLive(program string) (*live, error) {
 	l := &live{cmd: exec.Command(program, "live", "-i", "lo", "-o", "json"), read: make(chan error, 1), log: &bytes.Buffer{}, logged: make(chan struct{})}
+	l.cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1")
 	out, err := l.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -43,10 +44,10 @@ func startLive(program string) (*live, error) {
 		return nil, err
 	}
 	lines := bufio.NewReader(log)
-	first, err := lines.ReadString('\n')
-	if err != nil || !strings.Contains(first, "capturing on") {
-		l.cmd.Process.Kill()
-		return nil, fmt.Errorf("kdissect does not capture: %s %w", first, err)
+	for first := ""; !strings.Contains(first, "capturing on"); {
+		if first, err = lines.ReadString('\n'); err != nil {
+			return nil, fmt.Errorf("kdissect does not capture: %w", err)
+		}
 	}
 	go func() {
 		defer close(l.logged)
@@ -92,6 +93,21 @@ func (l *live) quit() error {
 	}
 	l.goroutines = goroutinesOf(l.log.String())
 	return nil
+}
+
+// collected matches what the runtime says of a garbage collection: when it was, in seconds, and how many MB of memory are in use after it.
+var collected = regexp.MustCompile(`(?m)^gc \d+ @([\d.]+)s .*->(\d+) MB,`)
+
+// inUse returns the median of what was in use after each garbage collection between two times, in MB. kdissect must have ended.
+func (l *live) inUse(from, to time.Duration) int64 {
+	var values []int64
+	for _, m := range collected.FindAllStringSubmatch(l.log.String(), -1) {
+		if at, _ := strconv.ParseFloat(m[1], 64); at >= from.Seconds() && at < to.Seconds() {
+			n, _ := strconv.ParseInt(m[2], 10, 64)
+			values = append(values, n)
+		}
+	}
+	return median(values)
 }
 
 // goroutinesOf counts the goroutines of a dump by the function that they began with.

@@ -43,9 +43,15 @@ func report(short, long figures) error {
 	} {
 		second, last, most := long.quarters(part.value)
 		fmt.Printf("| %s: median of the second quarter, of the last, most | %d, %d, %d |\n", part.name, second/part.unit, last/part.unit, most/part.unit)
-		if last > second+second/10 {
+		if last > second+second/5 { // a fifth: the table of ended connections fills and empties
 			failed = append(failed, fmt.Errorf("%s: has grown", part.name))
 		}
+	}
+	quarter := long.length / 4
+	second, last := l.inUse(quarter, 2*quarter), l.inUse(3*quarter, 4*quarter)
+	fmt.Printf("| in use after garbage collection, MB: median of the second quarter, of the last | %d, %d |\n", second, last)
+	if last > second+second/5+1 { // they are rounded
+		failed = append(failed, errors.New("memory in use has grown"))
 	}
 	before, after := total(short.live.goroutines), total(l.goroutines)
 	fmt.Printf("| goroutines after a second, at the end | %d, %d |\n", before, after)
@@ -62,13 +68,16 @@ func (f *figures) quarters(value func(sample) int64) (second, last, most int64) 
 		values = append(values, value(s))
 	}
 	n := len(values)
-	if n < 4 {
+	if n == 0 {
 		return 0, 0, 0
 	}
 	return median(values[n/4 : n/2]), median(values[n-n/4:]), slices.Max(values)
 }
 
 func median(values []int64) int64 {
+	if len(values) == 0 {
+		return 0
+	}
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
