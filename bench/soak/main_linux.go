@@ -43,7 +43,7 @@ func soak(length time.Duration, rate int, capture string) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "kdissect")
-	if out, err := exec.Command("go", "build", "-o", program, "./cmd/kdissect").CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "build", "BINARY="+program).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	talks, err := readTalks(capture)

@@ -28,7 +28,7 @@ func Build(shared, dir string) (p Programs, err error) {
 		return p, err
 	}
 	p.Kdissect, p.Plain = filepath.Join(dir, "kdissect"), filepath.Join(dir, "plain")
-	if err := Command("", "go", "build", "-o", p.Kdissect, "./cmd/kdissect"); err != nil {
+	if err := Command("", "make", "--no-print-directory", "build", "BINARY="+p.Kdissect); err != nil {
 		return p, err
 	}
 	if err := Command("", "go", "build", "-o", p.Plain, "./bench/plain"); err != nil {
