@@ -63,7 +63,7 @@ func newLive() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVarP(&f.network, "interface", "i", pcaps.AnyInterface, "`name`, or any; kdissect interfaces lists them")
 	flags.StringVar(&f.namespace, "netns", "", "capture in the network namespace of this `process or path`")
-	flags.StringVar(&f.user, "user", "", "go on as this `user` once the capture is open")
+	flags.StringVar(&f.user, "user", "", "go on as this `user`, or number of one, once the capture is open")
 	flags.VarP(&f.snapLen, "snaplen", "s", "how much to take of a packet, 0 for all; 200 leaves room for what pairs requests and answers")
 	flags.Var(&f.buffer, "buffer", "for packets that wait, in the kernel")
 	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take packets that are for other hosts, too")

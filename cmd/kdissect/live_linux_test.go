@@ -171,6 +171,25 @@ func say(t *testing.T, from, to net.Conn, data []byte) {
 // settled waits until all that was sent is with those who capture.
 func settled() { time.Sleep(300 * time.Millisecond) }
 
+// rest waits until the program has used no processor for half a second.
+func (p *program) rest(t *testing.T) {
+	t.Helper()
+	used := ""
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):])) // proc_pid_stat(5): behind the name, user and system time are 12 and 13
+		if now := fields[12] + " " + fields[13]; now == used {
+			return
+		} else {
+			used = now
+		}
+	}
+	t.Fatal("it does not come to rest")
+}
+
 // times are what two programs that capture at the same time see differently: each asks for the time itself, some 100 ns apart.
 var times = regexp.MustCompile(`"(?:time|end|latencyMs|queuedMs|serviceMs|transferMs|excessMs)":[^,}]*|[0-9.]+ ms`)
 
@@ -341,6 +360,8 @@ func TestLiveGivesUpItsRights(t *testing.T) {
 	}{
 		{name: "root", credential: &syscall.Credential{Groups: []uint32{0, 4}}, user: root, groups: "0 4"},
 		{name: "--user", credential: &syscall.Credential{Groups: []uint32{0, 4}}, args: []string{"--user", "nobody"}, user: other, groups: "65534"},
+		{name: "--user by number", credential: &syscall.Credential{Groups: []uint32{0, 4}}, args: []string{"--user", "65534"}, user: other, groups: "65534"},
+		{name: "--user by another number", credential: &syscall.Credential{Groups: []uint32{0, 4}}, args: []string{"--user", "41234"}, user: "41234\t41234\t41234\t41234", groups: "41234"},
 		{name: "CAP_NET_RAW alone", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, rights: []uintptr{unix.CAP_NET_RAW}, user: other},
 		{name: "setcap", credential: &syscall.Credential{Uid: nobody, Gid: nobody}, file: true, user: other},
 	} {
@@ -679,7 +700,7 @@ func TestLiveLeavesOutWholeExchanges(t *testing.T) {
 		}
 		client.Close()
 		server.Close()
-		settled()
+		live.rest(t) // all has come, and there is room for no more
 		text := make(chan []byte)
 		go func() {
 			all, _ := io.ReadAll(out)

@@ -34,9 +34,13 @@ func dropRights(name string) error {
 	return nil
 }
 
-// become changes the user and the groups of all threads.
+// become changes the user and the groups of all threads. A number needs no list of users: an image FROM scratch has none. The group has the same
+// number then.
 func become(name string) error {
 	account, err := user.Lookup(name)
+	if id, numeric := strconv.ParseUint(name, 10, 31); err != nil && numeric == nil {
+		account, err = &user.User{Uid: strconv.Itoa(int(id)), Gid: strconv.Itoa(int(id))}, nil
+	}
 	if err != nil {
 		return err
 	}
