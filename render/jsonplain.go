@@ -27,7 +27,7 @@ const leave = -1
 
 // appendPlain appends the payload of a plain message and what stands beside it. It returns false for any other message.
 func (j *JSON) appendPlain(b []byte, m *dissect.Message) ([]byte, bool) {
-	if j.options.Layout {
+	if j.options.Layout || !utf8.ValidString(m.Header.ClientID) { // there is a finding for it
 		return b, false
 	}
 	plan, frame, at := m.Plain()

@@ -114,13 +114,15 @@ func TestPlainBadText(t *testing.T) {
 	topic := func(name string) []byte {
 		return slices.Concat([]byte{0, byte(len(name))}, []byte(name), unhex(t, "00000001 00000003"), []byte{0, 0, 0, byte(len(batch))}, batch)
 	}
-	ask := request(frame(unhex(t, `0000 0007 00000009 ffff  ffff ffff 00007530 00000002`), topic("t"), topic("\xff")))
-	converse(newTwice(t, Options{Records: RecordsBatches}), ask)
-	var out bytes.Buffer
-	converse(NewJSON(&out, Options{Records: RecordsBatches}), ask)
-	for code, want := range map[dissect.Code]int{dissect.BadUTF8: 1, dissect.CRCMismatch: 2} {
-		if n := strings.Count(out.String(), `{"code":"`+string(code)+`"`); n != want {
-			t.Errorf("%d findings %s, want %d:\n%s", n, code, want, out.String())
+	for client, names := range map[string][2]string{"ffff": {"t", "\xff"}, "0001 ff": {"t", "t"}} {
+		ask := request(frame(unhex(t, `0000 0007 00000009`+client+`ffff ffff 00007530 00000002`), topic(names[0]), topic(names[1])))
+		converse(newTwice(t, Options{Records: RecordsBatches}), ask)
+		var out bytes.Buffer
+		converse(NewJSON(&out, Options{Records: RecordsBatches}), ask)
+		for code, want := range map[dissect.Code]int{dissect.BadUTF8: 1, dissect.CRCMismatch: 2} {
+			if n := strings.Count(out.String(), `{"code":"`+string(code)+`"`); n != want {
+				t.Errorf("%d findings %s, want %d:\n%s", n, code, want, out.String())
+			}
 		}
 	}
 }

@@ -23,6 +23,9 @@ type pace struct {
 	gaps     int64           // in all, when it began
 }
 
+// mixedUp is how far packets may lie behind the order of time.
+const mixedUp = int64(10 * time.Second)
+
 // patienceForAnswers is how long an answer may take beyond what was asked for before it is said to be hanging.
 const patienceForAnswers = time.Second
 
@@ -57,6 +60,7 @@ func (c *pace) batch(p *pipeline, b *pcaps.Batch) {
 }
 
 // reach ends the interval if the time of a packet is behind it. The next one begins a multiple of its length later: those are left out in which there was nothing.
+// Where times go back by more than packets of several interfaces are mixed up, a clock was set: the next one begins there.
 func (c *pace) reach(p *pipeline, now int64) {
 	i, length := &c.interval, int64(c.every)
 	switch {
@@ -65,6 +69,9 @@ func (c *pace) reach(p *pipeline, now int64) {
 	case now-i.Begin >= length:
 		c.end(p, i.Begin+length)
 		i.Begin += (now - i.Begin) / length * length
+	case i.Begin-now > max(length, mixedUp):
+		c.end(p, i.End)
+		i.Begin, i.End = now, now
 	}
 	i.End = max(i.End, now)
 }
@@ -111,9 +118,9 @@ func (c *pace) observe(p *pipeline) {
 	c.interval.Connections = p.dissector.Waiting(p.assembler.Live(), c.interval.End, int64(patienceForAnswers))
 }
 
-// finish ends the last interval, which is not whole, when all has been dissected.
+// finish ends the last interval, which is not whole, when all has been dissected. There is one if no packet had a time, too.
 func (c *pace) finish(p *pipeline) {
-	if c != nil && c.begun && !c.keeps {
+	if c != nil && (c.begun || c.interval.Packets > 0) && !c.keeps {
 		c.write(p)
 	}
 }
