@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// aheadBatches is how many batches a reader may be ahead, and so how many slabs there are more. Two are enough to bridge what reading one
-// takes.
-const aheadBatches = 2
+// aheadBatches is how many batches a reader may be ahead, and so how many slabs there are more. Where there is little to do for a packet, two of them
+// have reader and receiver wait for each other half of the time: what wakes them takes as long as reading a slab.
+const aheadBatches = 8
 
 // ReadAhead returns a Source that yields what another one does, which it reads in a goroutine of its own: reading and unpacking go on while
 // packets are dissected. It takes over source, which is closed some time after Close, when a read that waits for bytes has come back.

@@ -34,7 +34,7 @@ const peekSize = 64 << 10
 //
 // OpenAll reads the beginning of each file. A file is opened again when the others have come to its first
 // packet, and closed at its end: of files that follow one another two are open at most. Each open
-// file takes about 2 MiB.
+// file takes about 1 MiB.
 func OpenAll(paths ...string) (Source, error) {
 	switch {
 	case len(paths) == 0:

@@ -7,7 +7,7 @@ import (
 
 // slabSize is the size of an ordinary slab: large enough that one read call costs little
 // per packet, small enough that a batch is still in the cache when it is dissected.
-const slabSize = 256 << 10
+const slabSize = 512 << 10
 
 // A slab is a piece of memory that packets alias. It is written by one reader, in one
 // direction only, while others hold what was written before. It goes back to the pool when
