@@ -51,6 +51,9 @@ func (x *inflater) inflate(codec Codec, packed []byte, depth int) ([]byte, error
 		x.spent = 0
 	}
 	limit := min(x.limit-x.spent, max(freeUnpacked, len(packed)*maxRatio))
+	if limit < 0 { // one that was nested in what came before has grown beyond it
+		return nil, errTooLarge
+	}
 	out, err := x.unpack(codec, packed, x.buffers[depth][:0], limit)
 	x.spent += len(out)
 	x.buffers[depth] = out[:0]

@@ -560,6 +560,20 @@ func TestNestedWrappers(t *testing.T) {
 	}
 }
 
+// A wrapper that comes behind one with a bomb inside finds the limit exceeded.
+func TestWrapperBehindBomb(t *testing.T) {
+	bomb := wrapped(1, 0, make([]byte, DefaultMaxUnpacked+1<<20))
+	for codec := int8(1); codec <= 4; codec++ {
+		behind := wrapped(codec, 0, messageOf(1, 0, 0, []byte("k"), []byte("v")))
+		field := wrapped(1, 0, slices.Concat(wrapped(1, 0, bomb), behind))
+		withRecords(t, "t", field, func(m *Message, at int) {
+			if _, records := readAllRecords(m, at); records != 0 || !slices.Contains(codesOf(m.Findings), Decompression) {
+				t.Errorf("%s: %d records, findings %v", Codec(codec), records, m.Findings)
+			}
+		})
+	}
+}
+
 // What a batch unpacks to is bounded altogether, not for each of the wrappers inside it: otherwise 75 KB of two levels unpack to 8 GiB, and
 // 1.6 MB of three levels to 860 GiB. Here one message of magic 1 holds 64 others, each of which unpacks to just below what is free.
 func TestWrapperOfBombs(t *testing.T) {
