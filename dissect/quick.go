@@ -148,10 +148,10 @@ func (q *quick) text(s *schema.Step, at int) int {
 	if n < 0 {
 		return nullAt(s, n, at)
 	}
-	end := at + n
-	if end > len(q.data) {
+	if n > len(q.data)-at {
 		return leave
 	}
+	end := at + n
 	switch s.Role {
 	case schema.NoRole:
 	case schema.RecordData:
