@@ -61,9 +61,9 @@ type Live struct {
 }
 
 const (
-	// liveBlock is the size of a block of the ring: one slab. It takes the largest packets there are, those that network cards or the kernel join (BIG TCP,
-	// 512 KiB).
-	liveBlock = slabSize
+	// liveBlock is the size of a block of the ring, and of the slab that it is copied to. It takes the largest packets there are, those that network
+	// cards or the kernel join (BIG TCP, 512 KiB).
+	liveBlock = 1 << 20
 	// liveHandover is after how many milliseconds the kernel hands over a block that is not full.
 	liveHandover = 50
 	// liveDrain is how long the kernel has for the last block: the handover comes with the second tick of its clock, later on a busy machine.
@@ -73,6 +73,8 @@ const (
 	// liveCount is how often the kernel is asked what it dropped.
 	liveCount = time.Second
 )
+
+var liveSlabs = newSlabPool(liveBlock)
 
 // errInterfaceDown is what the kernel tells of an interface that was set down or taken away.
 var errInterfaceDown = errors.New("the interface went down")
@@ -172,7 +174,7 @@ func (l *Live) Next(b *Batch) error {
 		now := time.Now()
 		l.until, l.drained = now.UnixNano(), now.Add(liveDrain)
 	}
-	s := newSlab(slabSize)
+	s := slabFrom(liveSlabs)
 	b.hold(s)
 	s.release() // b holds it
 	switch ready, err := l.await(); {

@@ -37,6 +37,9 @@ func send(t *testing.T, on string, frames ...[]byte) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 4<<20); err != nil {
+		t.Fatal(err)
+	}
 	to := &unix.SockaddrLinklayer{Ifindex: indexOf(t, on)}
 	for _, frame := range frames {
 		if err := unix.Sendto(fd, frame, 0, to); err != nil {
@@ -161,6 +164,32 @@ func TestLiveFrames(t *testing.T) {
 		}
 		if after := runtime.NumGoroutine(); after > before {
 			t.Errorf("%d goroutines, %d before", after, before)
+		}
+	})
+}
+
+// The largest packets are those that network cards or the kernel join. An interface with as large an MTU takes them, too.
+func TestLiveJoinedPackets(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
+		if err := netlab.IP("link set lo mtu 530000"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		l, err := OpenLive(ctx, LiveOptions{Interface: "lo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		frames := [][]byte{ethernetFrame(512 << 10), ethernetFrame(46), ethernetFrame(300_000), ethernetFrame(512 << 10)}
+		send(t, "lo", frames...)
+		packets, _ := captured(t, l, cancel, len(frames))
+		if len(packets) != len(frames) {
+			t.Fatalf("%d packets, want %d", len(packets), len(frames))
+		}
+		for i, p := range packets {
+			if !bytes.Equal(p.Data, frames[i]) || int(p.WireLen) != len(frames[i]) {
+				t.Errorf("packet %d: %d bytes of %d, want %d", i+1, len(p.Data), p.WireLen, len(frames[i]))
+			}
 		}
 	})
 }

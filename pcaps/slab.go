@@ -15,20 +15,31 @@ const slabSize = 512 << 10
 type slab struct {
 	bytes   []byte
 	holders atomic.Int32
+	pool    *sync.Pool // nil for one that is not kept
 }
 
-var slabs = sync.Pool{
-	New: func() any { return &slab{bytes: make([]byte, slabSize)} },
+var slabs = newSlabPool(slabSize)
+
+// newSlabPool returns a pool of slabs of one size.
+func newSlabPool(size int) *sync.Pool {
+	pool := &sync.Pool{}
+	pool.New = func() any { return &slab{bytes: make([]byte, size), pool: pool} }
+	return pool
 }
 
 // newSlab returns a slab of at least size bytes, held once. Its bytes are not cleared.
 func newSlab(size int) *slab {
-	if size > slabSize {
+	if size > slabSize { // for one packet out of thousands
 		s := &slab{bytes: make([]byte, size)}
 		s.holders.Store(1)
 		return s
 	}
-	s := slabs.Get().(*slab)
+	return slabFrom(slabs)
+}
+
+// slabFrom returns a slab of a pool, held once.
+func slabFrom(pool *sync.Pool) *slab {
+	s := pool.Get().(*slab)
 	s.holders.Store(1)
 	return s
 }
@@ -36,8 +47,7 @@ func newSlab(size int) *slab {
 func (s *slab) hold() { s.holders.Add(1) }
 
 func (s *slab) release() {
-	// A larger slab was made for one packet out of thousands and is not kept.
-	if s.holders.Add(-1) == 0 && len(s.bytes) == slabSize {
-		slabs.Put(s)
+	if s.holders.Add(-1) == 0 && s.pool != nil {
+		s.pool.Put(s)
 	}
 }
