@@ -229,13 +229,14 @@ func topicIn(tape []dissect.Node, at int) int {
 	return 0
 }
 
-// End writes the block of an interval, and begins the next.
+// End writes the block of an interval at once, since a terminal shows each in place of the one before, and begins the next.
 func (v *Intervals) End(i *Interval) {
 	if v.begun {
 		v.buf = append(v.buf, '\n')
 	}
 	v.begun = true
 	v.block(i)
+	v.Flush()
 	v.exchanges, v.errors, v.unanswered = 0, 0, 0
 	for _, t := range [...]*tallies{&v.apis, &v.clients, &v.topics} {
 		t.reset()

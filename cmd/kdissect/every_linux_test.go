@@ -52,6 +52,20 @@ type window struct {
 	text   string // that came since the beginning
 }
 
+// newWindow returns one of 24 rows and 80 columns, and the end that a program writes to.
+func newWindow(t *testing.T) (w *window, slave *os.File) {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	return &window{t: t, master: master}, slave
+}
+
 // await reads on until a screen that is whole matches, and returns it.
 func (w *window) await(pattern string) string {
 	w.t.Helper()
@@ -90,18 +104,28 @@ func (w *window) onScreen(screen string, rows, columns int) {
 	}
 }
 
+// What a file has when it is followed are many intervals at once. Each is shown in place of the one before.
+func TestEveryOfAFileThatIsFollowed(t *testing.T) {
+	w, slave := newWindow(t)
+	cmd := exec.Command("kdissect", "--follow", "--every", "100ms", filepath.Join(testdata, "midstream.pcap"))
+	cmd.Stdout, cmd.Env = slave, append(os.Environ(), "TERM=xterm", "NO_COLOR=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	defer time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() }).Stop()
+	for range 20 {
+		w.onScreen(strings.TrimPrefix(w.await("packets/s"), "\x1b[2J"), 24, 80)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+}
+
 // On a terminal a table is shown in place of the one before. A request that is not answered is in it as long as it is not.
 func TestLiveEveryRefreshesATerminal(t *testing.T) {
 	netlab.Test(t, func(t *testing.T) {
-		master, slave, err := pty.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer master.Close()
-		w := &window{t: t, master: master}
-		if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-			t.Fatal(err)
-		}
+		w, slave := newWindow(t)
+		master := w.master
 		cmd := exec.Command("kdissect", "live", "-i", "lo", "--every", "200ms")
 		cmd.Stdout, cmd.Env = slave, append(os.Environ(), "TERM=xterm", "NO_COLOR=1")
 		live := start(t, cmd, "capturing on")
