@@ -67,8 +67,13 @@ func hasDefault(cmd *cobra.Command, f *pflag.Flag) bool {
 // fitsOutput tells whether a flag means something for the format that is written.
 func fitsOutput(cmd *cobra.Command, f *pflag.Flag) bool {
 	outputs := outputsOf[f.Name]
-	if f.Name == "sort" && cmd.Flags().Changed("every") {
-		return false
+	switch f.Name {
+	case "sort":
+		if cmd.Flags().Changed("every") {
+			return false
+		}
+	case "every": // its tables stand in place of an output
+		return !slices.ContainsFunc([]string{"output", "sort", "account", "state"}, cmd.Flags().Changed)
 	}
 	return outputs == nil || slices.Contains(outputs, cmd.Flags().Lookup("output").Value.String())
 }
