@@ -1,7 +1,9 @@
 package pcaps
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"sync/atomic"
 )
@@ -11,9 +13,10 @@ import (
 const aheadBatches = 8
 
 // ReadAhead returns a Source that yields what another one does, which it reads in a goroutine of its own: reading and unpacking go on while
-// packets are dissected. It takes over source, which is closed some time after Close, when a read that waits for bytes has come back.
-func ReadAhead(source Source) Source {
-	a := &ahead{files: source.Files(), ready: make(chan *item, aheadBatches), free: make(chan *item, aheadBatches), stop: make(chan struct{})}
+// packets are dissected. Once ctx is done it hands over what has been read by then, and io.EOF, even where the source waits for more. It takes over
+// source, which is closed some time after Close, when a read that waits for bytes has come back.
+func ReadAhead(ctx context.Context, source Source) Source {
+	a := &ahead{ctx: ctx, files: source.Files(), ready: make(chan *item, aheadBatches), free: make(chan *item, aheadBatches), stop: make(chan struct{})}
 	for range aheadBatches {
 		a.free <- &item{}
 	}
@@ -23,6 +26,7 @@ func ReadAhead(source Source) Source {
 
 // An ahead is the receiving side of a reader.
 type ahead struct {
+	ctx      context.Context
 	files    []string
 	ready    chan *item
 	free     chan *item
@@ -62,7 +66,12 @@ func (a *ahead) Next(b *Batch) error {
 	if a.err != nil {
 		return a.err
 	}
-	it := <-a.ready
+	it := a.next()
+	if it == nil {
+		b.reset(0, 0)
+		a.err = io.EOF
+		return io.EOF
+	}
 	a.position.Store(it.position)
 	err := it.err
 	if err == nil {
@@ -76,6 +85,21 @@ func (a *ahead) Next(b *Batch) error {
 	}
 	a.free <- it
 	return err
+}
+
+// next returns what was read next, nil where that is not waited for any more.
+func (a *ahead) next() *item {
+	select {
+	case it := <-a.ready:
+		return it
+	default:
+	}
+	select {
+	case it := <-a.ready:
+		return it
+	case <-a.ctx.Done():
+		return nil
+	}
 }
 
 // Position implements Source: it is that of the batch which Next has handed over.

@@ -2,12 +2,14 @@ package pcaps
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // What is read ahead is what the source yields: packets, damage in its place, and the end for good.
@@ -22,7 +24,7 @@ func TestReadAhead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ahead := ReadAhead(s)
+				ahead := ReadAhead(t.Context(), s)
 				got := drain(ahead)
 				samePackets(t, got.packets, want.packets)
 				sameEvents(t, got.events, want.events)
@@ -40,6 +42,27 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
+// An input that goes on without saying more ends when it is not waited for any more, behind what it has said.
+func TestReadAheadGivenUp(t *testing.T) {
+	rec := recordings(t, manySizes(300))[0]
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		go out.Write(rec.file[:rec.borders[200]+16])
+		s, err := NewSource(in, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		ahead := ReadAhead(ctx, s)
+		got := drain(ahead)
+		samePackets(t, got.packets, rec.packets[:200])
+		wantEOF(t, got)
+		ahead.Close()
+		out.Close()
+	})
+}
+
 // Close ends the reader and closes what it reads, even when nobody has taken what was read.
 func TestReadAheadClose(t *testing.T) {
 	rec := recordings(t, manySizes(3000))[0]
@@ -48,7 +71,7 @@ func TestReadAheadClose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ahead := ReadAhead(s)
+		ahead := ReadAhead(t.Context(), s)
 		synctest.Wait() // it has read all that it may
 		if err := ahead.Close(); err != nil {
 			t.Error(err)

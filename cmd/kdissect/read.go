@@ -176,7 +176,11 @@ func (f *readFlags) read(files []string) error {
 	if err != nil {
 		return err
 	}
-	source = pcaps.ReadAhead(source)
+	ctx := context.Background()
+	if slices.ContainsFunc(files, readOnce) {
+		ctx = interrupted()
+	}
+	source = pcaps.ReadAhead(ctx, source)
 	defer source.Close()
 	done := f.direct(files)
 	f.paced(f.follow || slices.ContainsFunc(files, readOnce), false)
