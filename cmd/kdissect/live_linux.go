@@ -92,7 +92,7 @@ func (f *liveFlags) live(expression string) error {
 	if err := f.prepare(names); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) }) // who interrupts twice does not want to wait; but timeout(1) sends two at once
 	capture, what, err := f.open(ctx, expression)
@@ -126,6 +126,15 @@ func (f *liveFlags) live(expression string) error {
 	}
 	source.sum()
 	return cmp.Or(kept.finish(), err)
+}
+
+// endings are the signals that end a capture: Ctrl-C, those of service managers, and of a terminal that goes away. nohup(1) has the last one ignored, which stays so.
+func endings() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // show dissects what a source has.

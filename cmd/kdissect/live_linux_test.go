@@ -647,7 +647,7 @@ func TestLiveInterfaceGoesDown(t *testing.T) {
 // timeout(1) sends two signals at once, one to the program and one to its group. That is no wish for a hasty end.
 func TestLiveInterruptedTwice(t *testing.T) {
 	netlab.Test(t, func(t *testing.T) {
-		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 			live := start(t, exec.Command("kdissect", "live", "-i", "lo", "-o", "summary"), "capturing on")
 			live.Process.Signal(signal)
 			time.Sleep(10 * time.Millisecond)
@@ -656,6 +656,30 @@ func TestLiveInterruptedTwice(t *testing.T) {
 			if err := live.Wait(); err != nil || !strings.Contains(live.stderr.String(), "packets captured") {
 				t.Errorf("%v: %v\n%s", signal, err, live.stderr.String())
 			}
+		}
+	})
+}
+
+// A terminal that goes away ends the capture with all that came, unless nohup(1) is in front.
+func TestLiveHangsUp(t *testing.T) {
+	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
+	netlab.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "kept.pcapng")
+		live := start(t, exec.Command("kdissect", "live", "-i", "lo", "-w", file), "capturing on")
+		nohup := start(t, exec.Command("nohup", "kdissect", "live", "-i", "lo", "-o", "requestlog"), "capturing on")
+		nohup.Process.Signal(syscall.SIGHUP)
+		conversation.play(t, "127.0.0.1:9092")
+		live.Process.Signal(syscall.SIGHUP)
+		<-live.logged
+		if err := live.Wait(); err != nil || !strings.Contains(live.stderr.String(), "packets captured") {
+			t.Errorf("%v\n%s", err, live.stderr.String())
+		}
+		if kept, err := exec.Command("kdissect", "-o", "requestlog", file).Output(); err != nil || bytes.Count(kept, []byte("\n")) != exchangesOfSample {
+			t.Errorf("kept: %v, %d exchanges, want %d", err, bytes.Count(kept, []byte("\n")), exchangesOfSample)
+		}
+		settled()
+		if n := strings.Count(nohup.interrupt(t), "\n"); n != exchangesOfSample {
+			t.Errorf("nohup: %d exchanges, want %d", n, exchangesOfSample)
 		}
 	})
 }
