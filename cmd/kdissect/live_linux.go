@@ -104,6 +104,9 @@ func (f *liveFlags) live(expression string) error {
 		return err
 	}
 	source := &watch{Live: capture}
+	if !f.only || f.kept.path == "-" {
+		source.reader = readerOf(os.Stdout)
+	}
 	kept, err := f.kept.record(source)
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w; the rights of root have been given up: choose a directory of the user, or its user with --user", err)
@@ -125,6 +128,9 @@ func (f *liveFlags) live(expression string) error {
 		err = f.show(kept, names)
 	}
 	source.sum()
+	if source.left {
+		err = syscall.EPIPE // whatever else there is to say of the output
+	}
 	return cmp.Or(kept.finish(), err)
 }
 

@@ -684,6 +684,47 @@ func TestLiveHangsUp(t *testing.T) {
 	})
 }
 
+// When the reader has left, nobody wants more: it ends, with success, though nothing was printed. A reader that only waits stays.
+func TestLiveEndsWithItsReader(t *testing.T) {
+	netlab.Test(t, func(t *testing.T) {
+		for _, args := range []string{"-o summary", "-o summary --api Produce", "--account", "--every 1h", "-w -"} {
+			for _, kind := range []string{"pipe", "socket"} {
+				reader, writer, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kind == "socket" {
+					ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					reader, writer = os.NewFile(uintptr(ends[0]), kind), os.NewFile(uintptr(ends[1]), kind)
+				}
+				cmd := exec.Command("kdissect", append([]string{"live", "-i", "lo"}, strings.Fields(args)...)...)
+				cmd.Stdout = writer
+				live := start(t, cmd, "capturing on")
+				writer.Close()
+				select {
+				case <-live.logged:
+					t.Errorf("%s: it ended before the %s was closed", args, kind)
+				case <-time.After(700 * time.Millisecond):
+				}
+				reader.Close()
+				select {
+				case <-live.logged:
+				case <-time.After(30 * time.Second):
+					t.Errorf("%s: it goes on behind a %s that is closed", args, kind)
+					live.Process.Kill()
+					<-live.logged
+				}
+				if err := live.Wait(); err != nil || !strings.Contains(live.stderr.String(), "packets captured") {
+					t.Errorf("%s: %v\n%s", args, err, live.stderr.String())
+				}
+			}
+		}
+	})
+}
+
 // --netns captures in the network of another process.
 func TestLiveInAnotherNetwork(t *testing.T) {
 	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))

@@ -2,8 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kdissect/kdissect/pcaps"
 	"github.com/kdissect/kdissect/render"
@@ -16,25 +20,53 @@ type watch struct {
 	quiet    bool             // it is shown elsewhere while it goes on
 	told     string
 	when     time.Time
+	reader   *os.File // what is printed to, nil where that is nothing that a reader can leave
+	looked   time.Time
+	left     bool // the reader has left
 }
 
 // watchInterval is how often it is told that more is missing.
 const watchInterval = 5 * time.Second
 
-// Next implements pcaps.Source.
+// readerInterval is how often it is looked whether the reader is still there.
+const readerInterval = 500 * time.Millisecond
+
+// Next implements pcaps.Source. It ends when the reader has left: what prints nothing would not notice.
 func (w *watch) Next(b *pcaps.Batch) error {
-	if now := time.Now(); now.Sub(w.when) >= watchInterval {
-		if missing := w.missing(); !w.quiet && missing != w.told && w.Stats().Dropped+w.left() > 0 {
+	now := time.Now()
+	if now.Sub(w.when) >= watchInterval {
+		if missing := w.missing(); !w.quiet && missing != w.told && w.Stats().Dropped+w.leftOut() > 0 {
 			w.told = missing
 			fmt.Fprintf(os.Stderr, "kdissect: so far %s\n", missing)
 		}
 		w.when = now
 	}
+	if w.reader != nil && now.Sub(w.looked) >= readerInterval {
+		w.looked, w.left = now, hasLeft(w.reader)
+	}
+	if w.left {
+		return io.EOF
+	}
 	return w.Live.Next(b)
 }
 
-// left returns how many exchanges the output was too slow for.
-func (w *watch) left() int64 {
+// readerOf returns a file that is a pipe or a socket, nil for any other.
+func readerOf(out *os.File) *os.File {
+	if info, err := out.Stat(); err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
+		return nil
+	}
+	return out
+}
+
+// hasLeft tells whether nobody is there any more to read what is written to a pipe or socket.
+func hasLeft(out *os.File) bool {
+	events := []unix.PollFd{{Fd: int32(out.Fd())}}
+	_, err := unix.Poll(events, 0)
+	return err == nil && events[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+}
+
+// leftOut returns how many exchanges the output was too slow for.
+func (w *watch) leftOut() int64 {
 	if w.shedding == nil {
 		return 0
 	}
@@ -42,7 +74,7 @@ func (w *watch) left() int64 {
 }
 
 func (w *watch) missing() string {
-	return fmt.Sprintf("%d packets lost because the buffer was full, %d exchanges left out because the output was too slow", w.Stats().Dropped, w.left())
+	return fmt.Sprintf("%d packets lost because the buffer was full, %d exchanges left out because the output was too slow", w.Stats().Dropped, w.leftOut())
 }
 
 // sum says at the end what was captured, and what not.
