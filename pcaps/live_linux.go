@@ -257,9 +257,9 @@ func (l *Live) take(b *Batch, room []byte) (ended bool) {
 func (l *Live) copy(room, record []byte, frame *unix.Tpacket3Hdr, from *unix.RawSockaddrLinklayer) (size int, link LinkType) {
 	data := record[frame.Mac : uint32(frame.Mac)+frame.Snaplen]
 	const addresses, ethernet = 12, 14
-	isEthernet := from.Hatype == unix.ARPHRD_ETHER || from.Hatype == unix.ARPHRD_LOOPBACK
+	ethernetFrame := isEthernet(from.Hatype)
 	tagged := frame.Status&unix.TP_STATUS_VLAN_VALID != 0
-	if isEthernet && !l.cooked {
+	if ethernetFrame && !l.cooked {
 		if tagged && len(data) >= addresses {
 			size = copy(room, data[:addresses])
 			size += len(appendTag(room[size:size], frame))
@@ -268,7 +268,7 @@ func (l *Live) copy(room, record []byte, frame *unix.Tpacket3Hdr, from *unix.Raw
 		return size + copy(room[size:], data), LinkTypeEthernet
 	}
 	protocol := networkToHost(from.Protocol)
-	if isEthernet && len(data) >= ethernet {
+	if ethernetFrame && len(data) >= ethernet {
 		protocol, data = binary.BigEndian.Uint16(data[addresses:]), data[ethernet:]
 	} else {
 		data = data[min(len(data), int(frame.Net-frame.Mac)):]
@@ -309,6 +309,20 @@ func (l *Live) count(b *Batch) {
 	l.stats.Dropped += int64(stats.Drops)
 	l.stats.Freezes += int64(stats.Freeze_q_cnt)
 	b.Events = append(b.Events, Event{Kind: Dropped, Packet: b.last(), Count: uint64(stats.Drops)})
+}
+
+// LinkType returns the link type that packets have, or most of them.
+func (l *Live) LinkType() LinkType {
+	address, _ := unix.Getsockname(l.socket)
+	if bound, ok := address.(*unix.SockaddrLinklayer); ok && !l.cooked && isEthernet(bound.Hatype) {
+		return LinkTypeEthernet
+	}
+	return LinkTypeLinuxSLL2
+}
+
+// isEthernet tells whether packets of a kind of interface begin with a header of Ethernet.
+func isEthernet(kind uint16) bool {
+	return kind == unix.ARPHRD_ETHER || kind == unix.ARPHRD_LOOPBACK
 }
 
 // Stats returns what was counted so far. What the kernel dropped is known up to the last second, and all of it at the end.

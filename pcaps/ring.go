@@ -17,16 +17,18 @@ type Ring struct {
 	prefix, suffix string
 	files          int
 	limit          int64
+	link           LinkType
 	kept           []string // oldest first, the one that is written last
 	number         int
 	file           *os.File
 	writer         *Writer
+	begun          int64 // bytes of the file that is written before the first packet
 }
 
-// NewRing opens the first file. A file becomes at most limit bytes long, if a Batch is not longer.
-func NewRing(path string, files int, limit int64) (*Ring, error) {
+// NewRing opens the first file. Each begins with an interface of this link type: see NewWriter. A file becomes at most limit bytes long, if a Batch is not longer.
+func NewRing(path string, files int, limit int64, link LinkType) (*Ring, error) {
 	suffix := filepath.Ext(path)
-	r := &Ring{prefix: strings.TrimSuffix(path, suffix), suffix: suffix, files: files, limit: limit}
+	r := &Ring{prefix: strings.TrimSuffix(path, suffix), suffix: suffix, files: files, limit: limit, link: link}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -59,9 +61,11 @@ func (r *Ring) next() error {
 	if err != nil {
 		return err
 	}
-	r.file, r.writer = file, NewWriter(file)
+	r.file = file
 	r.kept = append(r.kept, file.Name())
-	return nil
+	r.writer, err = NewWriter(file, r.link)
+	r.begun = r.writer.Size()
+	return err
 }
 
 // Create makes a file for a capture that only the user may read. One that exists is an error.
@@ -75,8 +79,8 @@ func (r *Ring) Write(b *Batch) error {
 	for i := range b.Packets {
 		size += int64(writtenPacketLen + len(b.Packets[i].Data) + 3)
 	}
-	const others = writtenSectionLen + 2*writtenInterfaceLen + writtenDropLen
-	if r.writer.Size() > 0 && r.writer.Size()+size+others > r.limit {
+	const others = writtenInterfaceLen + writtenDropLen
+	if r.writer.Size() > r.begun && r.writer.Size()+size+others > r.limit {
 		if err := r.next(); err != nil {
 			return err
 		}

@@ -24,7 +24,10 @@ func written(first int64, count, size int) *Batch {
 // Another reader finds the packets that were written, and so does this package.
 func TestWriter(t *testing.T) {
 	var file bytes.Buffer
-	w := NewWriter(&file)
+	w, err := NewWriter(&file, LinkTypeEthernet)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := written(1, 5, 60)
 	b.Packets[3].Link = LinkTypeLinuxSLL2
 	b.Events = []Event{{Kind: Dropped, Count: 3}}
@@ -76,6 +79,39 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// A file without a packet is a capture: it begins with a section and an interface, draft-ietf-opsawg-pcapng sections 4.1 and 4.2.
+func TestWriterBegins(t *testing.T) {
+	var file bytes.Buffer
+	if _, err := NewWriter(&file, LinkTypeLinuxSLL2); err != nil {
+		t.Fatal(err)
+	}
+	want := []byte{
+		0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 28, 0, 0, 0,
+		1, 0, 0, 0, 32, 0, 0, 0, 20, 1, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, // link type 276, if_tsresol 9
+	}
+	if !bytes.Equal(file.Bytes(), want) {
+		t.Errorf("% x\nwant\n% x", file.Bytes(), want)
+	}
+	// a batch that is larger than a file of a ring may be does not leave one behind that has nothing else
+	dir := t.TempDir()
+	r, err := NewRing(filepath.Join(dir, "ring.pcapng"), 3, 100, LinkTypeLinuxSLL2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "ring-000001.pcapng")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: % x", err, got)
+	}
+	if err := r.Write(written(1, 10, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+		t.Errorf("%v", names)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A ring has so many files of such a size, the latest packets, and goes on where an earlier run ended.
 func TestRing(t *testing.T) {
 	dir := t.TempDir()
@@ -86,7 +122,7 @@ func TestRing(t *testing.T) {
 	}
 	number := int64(1)
 	for run := range 2 {
-		r, err := NewRing(filepath.Join(dir, "ring.pcapng"), files, limit)
+		r, err := NewRing(filepath.Join(dir, "ring.pcapng"), files, limit, LinkTypeEthernet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,11 +185,10 @@ func TestRing(t *testing.T) {
 
 // A disk that is full ends the ring with an error that names the file.
 func TestRingOnAFullDisk(t *testing.T) {
-	w := NewWriter(full{})
-	if err := w.Write(written(1, 1, 10)); err == nil {
+	if _, err := NewWriter(full{}, LinkTypeEthernet); err == nil {
 		t.Error("no error")
 	}
-	if _, err := NewRing(filepath.Join(t.TempDir(), "none", "ring.pcapng"), 1, 1); err == nil {
+	if _, err := NewRing(filepath.Join(t.TempDir(), "none", "ring.pcapng"), 1, 1, LinkTypeEthernet); err == nil {
 		t.Error("no error")
 	}
 }

@@ -24,8 +24,13 @@ const (
 	writtenDropLen      = 40
 )
 
-// NewWriter returns a Writer to w. Nothing is written before there are packets.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+// NewWriter returns a Writer to w, and begins the file: with an interface of this link type, as many programs refuse a file without one. Packets of other types may follow.
+func NewWriter(w io.Writer, link LinkType) (*Writer, error) {
+	n := &Writer{w: w}
+	n.section()
+	n.interfaceOf(link)
+	return n, n.flush()
+}
 
 // Size returns how many bytes were written.
 func (w *Writer) Size() int64 { return w.size }
@@ -48,9 +53,23 @@ func (w *Writer) Write(b *Batch) error {
 	if len(w.buf) == 0 {
 		return nil
 	}
+	return w.flush()
+}
+
+func (w *Writer) flush() error {
 	n, err := w.w.Write(w.buf)
 	w.size += int64(n)
 	return err
+}
+
+func (w *Writer) section() {
+	order := binary.LittleEndian
+	const byteOrderMagic, unknownLength = 0x1a2b3c4d, ^uint64(0)
+	w.begin(blockSection, writtenSectionLen)
+	w.buf = order.AppendUint32(w.buf, byteOrderMagic)
+	w.buf = order.AppendUint32(w.buf, supportedMajor) // and minor version 0
+	w.buf = order.AppendUint64(w.buf, unknownLength)
+	w.end(writtenSectionLen)
 }
 
 // interfaceOf returns the number of the interface for a link type, and describes it if it is new.
@@ -59,14 +78,6 @@ func (w *Writer) interfaceOf(link LinkType) uint32 {
 		return uint32(i)
 	}
 	order := binary.LittleEndian
-	if len(w.links) == 0 {
-		const byteOrderMagic, unknownLength = 0x1a2b3c4d, ^uint64(0)
-		w.begin(blockSection, writtenSectionLen)
-		w.buf = order.AppendUint32(w.buf, byteOrderMagic)
-		w.buf = order.AppendUint32(w.buf, supportedMajor) // and minor version 0
-		w.buf = order.AppendUint64(w.buf, unknownLength)
-		w.end(writtenSectionLen)
-	}
 	const nanoseconds = 9
 	w.begin(blockInterface, writtenInterfaceLen)
 	w.buf = order.AppendUint32(w.buf, uint32(link))
@@ -97,12 +108,8 @@ func (w *Writer) packet(p *Packet) {
 // drops says how many packets the system has dropped so far.
 func (w *Writer) drops(time int64) {
 	order := binary.LittleEndian
-	number := uint32(0)
-	if len(w.links) == 0 {
-		number = w.interfaceOf(LinkTypeLinuxSLL2) // no packet has come yet
-	}
 	w.begin(blockStatistics, writtenDropLen)
-	w.buf = order.AppendUint32(w.buf, number)
+	w.buf = order.AppendUint32(w.buf, 0) // the first interface stands for all
 	w.time(time)
 	w.buf = order.AppendUint32(w.buf, 8<<16|optionStatisticsOSDrop)
 	w.buf = order.AppendUint64(w.buf, w.dropped)

@@ -107,7 +107,7 @@ func (f *liveFlags) live(expression string) error {
 	if !f.only || f.kept.path == "-" {
 		source.reader = readerOf(os.Stdout)
 	}
-	kept, err := f.kept.record(source)
+	kept, err := f.kept.record(source, capture.LinkType())
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w; the rights of root have been given up: choose a directory of the user, or its user with --user", err)
 	} else if err != nil {

@@ -518,6 +518,34 @@ func TestLiveKeepsPackets(t *testing.T) {
 	})
 }
 
+// What is kept is a capture though no packet came, for tcpdump too; a packet that comes has the link type that was foretold.
+func TestLiveKeepsNothing(t *testing.T) {
+	netlab.NeedProgram(t, "tcpdump")
+	netlab.Test(t, func(t *testing.T) {
+		for _, test := range []struct{ on, link string }{{"lo", "EN10MB"}, {"any", "LINUX_SLL2"}} {
+			directory := t.TempDir()
+			for _, args := range []string{"-w alone.pcapng", "-w ring.pcapng --files 2 --size 2M", "-w -"} {
+				cmd := exec.Command("kdissect", append([]string{"live", "-i", test.on}, strings.Fields(args)...)...)
+				cmd.Dir = directory
+				out := start(t, cmd, "capturing on").interrupt(t)
+				if args == "-w -" {
+					if err := os.WriteFile(filepath.Join(directory, "out.pcapng"), []byte(out), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, name := range []string{"alone.pcapng", "ring-000001.pcapng", "out.pcapng"} {
+				if out, err := exec.Command("kdissect", filepath.Join(directory, name)).CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, out)
+				}
+				if out, err := exec.Command("tcpdump", "-r", filepath.Join(directory, name)).CombinedOutput(); err != nil || !strings.Contains(string(out), "link-type "+test.link+" ") {
+					t.Errorf("%s: %v\n%s", name, err, out)
+				}
+			}
+		}
+	})
+}
+
 // A disk that is full ends the capture, with the file's name, and what was written before can be read.
 func TestLiveDiskIsFull(t *testing.T) {
 	for _, test := range []struct {

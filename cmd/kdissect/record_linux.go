@@ -43,26 +43,33 @@ type recorder struct {
 	failed error // of writing; it ends the source
 }
 
-// record returns a source that writes down what another one hands over. Files are made by the user that the process is now.
-func (f *recordFlags) record(source pcaps.Source) (*recorder, error) {
+// record returns a source that writes down what another one hands over, most of it of a link type. Files are made by the user that the process is now.
+func (f *recordFlags) record(source pcaps.Source, link pcaps.LinkType) (*recorder, error) {
 	r := &recorder{Source: source, write: func(*pcaps.Batch) error { return nil }, close: func() error { return nil }}
 	switch {
 	case f.path == "":
-	case f.path == "-":
-		r.write = pcaps.NewWriter(os.Stdout).Write
+		return r, nil
 	case f.files > 0:
-		ring, err := pcaps.NewRing(f.path, f.files, int64(f.size))
+		ring, err := pcaps.NewRing(f.path, f.files, int64(f.size), link)
 		if err != nil {
 			return nil, err
 		}
 		r.write, r.close = ring.Write, ring.Close
-	default:
-		file, err := pcaps.Create(f.path)
-		if err != nil {
+		return r, nil
+	}
+	file := os.Stdout
+	if f.path != "-" {
+		var err error
+		if file, err = pcaps.Create(f.path); err != nil {
 			return nil, err
 		}
-		r.write, r.close = pcaps.NewWriter(file).Write, file.Close
+		r.close = file.Close
 	}
+	writer, err := pcaps.NewWriter(file, link)
+	if err != nil {
+		return nil, err
+	}
+	r.write = writer.Write
 	return r, nil
 }
 
