@@ -16,7 +16,7 @@ const lastWords = 500 * time.Millisecond
 func interrupted() context.Context {
 	ctx, done := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, endings()...)
 	go func() {
 		<-signals
 		signal.Stop(signals)
@@ -24,4 +24,13 @@ func interrupted() context.Context {
 		done()
 	}()
 	return ctx
+}
+
+// endings are the signals that end a capture: Ctrl-C, those of service managers, and of a terminal that goes away. nohup(1) has the last one ignored, which stays so.
+func endings() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }

@@ -8,17 +8,32 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // What comes from a pipe is shown to its end after Ctrl-C, with what comes still and the counts, although the pipe stays open.
 func TestInterruptOfAPipe(t *testing.T) {
+	signalled(t, exec.Command("kdissect", "-o", "summary", "-"), os.Interrupt, func(in io.WriteCloser, rest []byte) { in.Write(rest) })
+}
+
+// A terminal that goes away does not end what nohup(1) is in front of.
+func TestHangupBehindNohup(t *testing.T) {
+	signalled(t, exec.Command("nohup", "kdissect", "-o", "summary", "-"), syscall.SIGHUP, func(in io.WriteCloser, rest []byte) {
+		time.Sleep(2 * lastWords)
+		in.Write(rest)
+		in.Close()
+	})
+}
+
+// signalled sends a signal to a program that has half of a capture, and checks that it shows all of it.
+func signalled(t *testing.T, cmd *exec.Cmd, signal os.Signal, goOn func(in io.WriteCloser, rest []byte)) {
+	t.Helper()
 	capture, err := os.ReadFile("../../testdata/sample.pcap")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("kdissect", "-o", "summary", "-")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +55,8 @@ func TestInterruptOfAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(100 * time.Millisecond)
-	cmd.Process.Signal(os.Interrupt)
-	in.Write(capture[half:])
+	cmd.Process.Signal(signal)
+	goOn(in, capture[half:])
 	rest, err := io.ReadAll(out)
 	if err != nil {
 		t.Fatal(err)

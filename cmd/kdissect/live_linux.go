@@ -134,15 +134,6 @@ func (f *liveFlags) live(expression string) error {
 	return cmp.Or(kept.finish(), err)
 }
 
-// endings are the signals that end a capture: Ctrl-C, those of service managers, and of a terminal that goes away. nohup(1) has the last one ignored, which stays so.
-func endings() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
-	return signals
-}
-
 // show dissects what a source has.
 func (f *liveFlags) show(source pcaps.Source, names []string) error {
 	f.out, f.log = os.Stdout, os.Stderr
