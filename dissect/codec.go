@@ -84,7 +84,7 @@ func (x *inflater) unpack(codec Codec, packed, out []byte, limit int) ([]byte, e
 // room it is copied, which took twice the time.
 const roomToRead = 64 << 10
 
-// readAll reads what a decompressor makes of packed, up to the limit.
+// readAll reads what a decompressor makes of packed, up to the limit. The buffer grows to little more than that.
 func (x *inflater) readAll(reader func() (io.Reader, error), packed, out []byte, limit int) ([]byte, error) {
 	x.source.Reset(packed)
 	r, err := reader()
@@ -93,7 +93,7 @@ func (x *inflater) readAll(reader func() (io.Reader, error), packed, out []byte,
 	}
 	for {
 		if cap(out)-len(out) < roomToRead {
-			out = slices.Grow(out, max(roomToRead, min(len(out), limit)))
+			out = slices.Grow(out, max(roomToRead, min(len(out), limit+roomToRead-len(out))))
 		}
 		n, err := r.Read(out[len(out):cap(out)])
 		out = out[:len(out)+n]
