@@ -33,6 +33,8 @@ type ahead struct {
 	stop     chan struct{} // closed by Close
 	position atomic.Int64
 	err      error // what Next returns from now on
+	leaving  bool  // ctx is done
+	left     int   // batches that are handed over still
 }
 
 // An item is what a call of Next gave.
@@ -87,19 +89,26 @@ func (a *ahead) Next(b *Batch) error {
 	return err
 }
 
-// next returns what was read next, nil where that is not waited for any more.
+// next returns what was read next, nil where nothing is to come any more: the reader may go on for as long as something is sent.
 func (a *ahead) next() *item {
-	select {
-	case it := <-a.ready:
-		return it
-	default:
+	if !a.leaving {
+		select {
+		case <-a.ctx.Done():
+			a.leaving, a.left = true, len(a.ready)
+		default:
+			select {
+			case it := <-a.ready:
+				return it
+			case <-a.ctx.Done():
+				a.leaving, a.left = true, len(a.ready)
+			}
+		}
 	}
-	select {
-	case it := <-a.ready:
-		return it
-	case <-a.ctx.Done():
+	if a.left == 0 {
 		return nil
 	}
+	a.left--
+	return <-a.ready
 }
 
 // Position implements Source: it is that of the batch which Next has handed over.

@@ -63,6 +63,35 @@ func TestReadAheadGivenUp(t *testing.T) {
 	})
 }
 
+// One that goes on and on ends as well.
+func TestReadAheadGivenUpOnAFlood(t *testing.T) {
+	rec := recordings(t, []int{1000})[0]
+	flood := io.MultiReader(bytes.NewReader(rec.file[:rec.borders[0]]), &loop{body: rec.file[rec.borders[0]:]})
+	s, err := NewSource(flood, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ahead := ReadAhead(ctx, s)
+	defer ahead.Close()
+	var b Batch
+	for n := range 1000 {
+		switch err := ahead.Next(&b); {
+		case err == io.EOF && n >= 5:
+			return
+		case err != nil:
+			t.Fatal(err)
+		}
+		b.Release()
+		time.Sleep(time.Millisecond) // the reader is faster
+		if n == 5 {
+			cancel()
+		}
+	}
+	t.Error("it does not end")
+}
+
 // Close ends the reader and closes what it reads, even when nobody has taken what was read.
 func TestReadAheadClose(t *testing.T) {
 	rec := recordings(t, manySizes(3000))[0]

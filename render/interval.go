@@ -259,7 +259,7 @@ func newNotable(x *dissect.Exchange) *notable {
 	m := leading(x)
 	n := &notable{time: m.Time, number: m.Number, connection: m.Connection.ID, inFlight: m.Timing.InFlight}
 	n.api = string(appendAPI(nil, nil, x))
-	n.client = string(appendClient(nil, nil, x))
+	n.client = string(cutEscaped(appendClient(nil, nil, x), maxWhat))
 	n.what = string(cutEscaped(appendWhat(nil, x), maxWhat))
 	return n
 }
