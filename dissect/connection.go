@@ -26,10 +26,11 @@ type conn struct {
 	clientDir      reassembly.Direction // direction of the requests, once role is known
 	rawTokens      bool                 // SASL tokens without a header are expected
 	tokensPossible bool                 // a SaslHandshake v0 was sent, and its answer was not seen yet
-	serverClosed   bool                 // the server sent FIN before the client did
-	clientClosed   bool
-	delivered      bool // some byte came
-	named          bool // what it carries instead of Kafka was reported
+	closed         [2]reassembly.Origin // the first FIN or RST of each side, by reassembly.Direction; number 0 where there was none
+	serverClosed   bool                 // known at the end: the server sent FIN or RST before the client did
+	serverReset    bool                 // that was an RST
+	delivered      bool                 // some byte came
+	named          bool                 // what it carries instead of Kafka was reported
 	ended          bool
 	pending        queue
 	clientID       string // the last one seen, so that it need not be copied again
@@ -49,7 +50,7 @@ type conn struct {
 	packets        int64        // that brought bytes
 	shares         []sessionKey // share sessions opened on it
 	rebalance      int64        // how long a member of its group may take to join, nanoseconds
-	closedAt       int64        // when the server sent FIN before the client did, capture time
+	closedAt       int64        // when the server closed, capture time
 	other          int64        // bytes that are no Kafka
 	protocol       string       // what they are instead, "" where that is not known
 }

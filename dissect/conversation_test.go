@@ -107,6 +107,36 @@ func TestPairingRules(t *testing.T) {
 			k.fin(fromServer)
 			k.end(reassembly.EndOfInput)
 		}, want: "Metadata v1 request 1\n- closed-without-answer warn"},
+		{name: "the server resets", play: func(k *talk) {
+			k.client(metadata(1))
+			k.reset(fromServer)
+		}, want: "Metadata v1 request 1\n- closed-without-answer warn"},
+		{name: "the server resets, and a FIN of the client was under way", play: func(k *talk) {
+			k.client(metadata(1))
+			rst := k.rst(fromServer)
+			k.fin(fromClient)
+			k.dissector.End(k.conn, reassembly.Reset, rst)
+		}, want: "Metadata v1 request 1\n- closed-without-answer warn"},
+		{name: "the server resets behind the FIN of the client", play: func(k *talk) {
+			k.client(metadata(1))
+			k.fin(fromClient)
+			k.reset(fromServer)
+		}, want: "Metadata v1 request 1\n- unanswered warn"},
+		{name: "the client resets", play: func(k *talk) {
+			k.client(metadata(1))
+			k.reset(fromClient)
+		}, want: "Metadata v1 request 1\n- unanswered warn"},
+		{name: "the client resets, and a FIN of the server was under way", play: func(k *talk) {
+			k.client(metadata(1))
+			rst := k.rst(fromClient)
+			k.fin(fromServer)
+			k.dissector.End(k.conn, reassembly.Reset, rst)
+		}, want: "Metadata v1 request 1\n- unanswered warn"},
+		{name: "the server resets behind its answer", play: func(k *talk) {
+			k.client(metadata(1))
+			k.server(metadataAnswer(1))
+			k.reset(fromServer)
+		}, want: "Metadata v1 request 1\nMetadata v1 response 1"},
 		{name: "a request is passed over for good", play: func(k *talk) {
 			k.client(metadata(1), metadata(2))
 			k.server(metadataAnswer(2))

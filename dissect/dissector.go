@@ -149,7 +149,7 @@ func (d *Dissector) Gap(sc *reassembly.Connection, dir reassembly.Direction, gap
 // Fin implements reassembly.Handler.
 func (d *Dissector) Fin(sc *reassembly.Connection, dir reassembly.Direction, at reassembly.Origin) {
 	d.now = at
-	d.connection(sc).halves[dir].fin(at)
+	d.connection(sc).closes(dir, at)
 }
 
 // End implements reassembly.Handler.

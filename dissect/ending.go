@@ -9,7 +9,8 @@ import (
 // An Ending is what a connection turned out to be, told when it has ended. It does not change.
 type Ending struct {
 	Cause         reassembly.EndCause
-	ServerFirst   bool  // the server sent its FIN before the client did
+	ServerFirst   bool  // the server sent its FIN or RST before the client did
+	ServerReset   bool  // the server sent the first RST
 	Start, End    int64 // capture time of its first message and of its end, nanoseconds since the Unix epoch
 	Requests      int64
 	Responses     int64
@@ -68,6 +69,29 @@ func (e *Ending) describe(m *Message) {
 	e.Software, e.SoftwareLevel = string(f.Software), string(f.SoftwareVersion)
 }
 
+// closes takes note of a FIN or RST of one side. The capture may have packets in the wrong order.
+func (c *conn) closes(side reassembly.Direction, at reassembly.Origin) {
+	if first := &c.closed[side]; first.Packet == 0 || at.Before(*first) {
+		*first = at
+	}
+}
+
+// findCloser notes whether it was the server that closed: by FIN, or by RST, as a system sends where what the client sent was not read (RFC 2525, section 2.17).
+func (c *conn) findCloser(rst reassembly.Origin) {
+	client, server := c.closed[c.clientDir], c.closed[c.clientDir.Other()]
+	if server.Packet != 0 && (client.Packet == 0 || server.Before(client)) {
+		c.serverClosed, c.closedAt, c.serverReset = true, server.Time, server == rst
+	}
+}
+
+// howClosed is the verb for what the server did.
+func (c *conn) howClosed() string {
+	if c.serverReset {
+		return "reset"
+	}
+	return "closed"
+}
+
 // tellEnding completes the Ending of a connection and hands it over.
 func (c *conn) tellEnding(cause reassembly.EndCause, time int64) {
 	e := c.ending
@@ -75,6 +99,7 @@ func (c *conn) tellEnding(cause reassembly.EndCause, time int64) {
 		return
 	}
 	e.Cause, e.ServerFirst, e.End = cause, c.serverClosed, time
+	e.ServerReset = cause == reassembly.Reset && c.stream.ResetBy != c.clientDir
 	e.ClientID = strings.Clone(c.clientID)
 	c.ending = nil
 	now := c.dissector.now

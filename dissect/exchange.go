@@ -329,6 +329,11 @@ func (d *Dissector) hand(m *Message) {
 // end is called when nothing more comes on the connection.
 func (c *conn) end(cause reassembly.EndCause, time int64) {
 	c.ended = true
+	var rst reassembly.Origin
+	if cause == reassembly.Reset {
+		rst = c.dissector.now
+		c.closes(c.stream.ResetBy, rst)
+	}
 	if cause == reassembly.Evicted {
 		c.forgotten()
 	}
@@ -336,6 +341,7 @@ func (c *conn) end(cause reassembly.EndCause, time int64) {
 		c.halves[c.clientDir^reassembly.Direction(i)].end()
 	}
 	c.settle()
+	c.findCloser(rst)
 	for len(c.pending.items) > 0 {
 		r := c.pending.take(0)
 		c.unanswered(r, cause, time)
@@ -370,7 +376,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 	case cause == reassembly.Evicted:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the connection was forgotten, within the memory limit", what)
 	case c.serverClosed:
-		f = finding(ClosedWithoutAnswer, Warn, -1, "the server closed the connection without an answer to %s, %.1f ms later%s", what, float64(c.closedAt-r.end)/1e6, c.whyRefused(r))
+		f = finding(ClosedWithoutAnswer, Warn, -1, "the server %s the connection without an answer to %s, %.1f ms later%s", c.howClosed(), what, float64(c.closedAt-r.end)/1e6, c.whyRefused(r))
 		r.refused = true
 	case cause == reassembly.EndOfInput:
 		f = finding(Unanswered, Info, -1, "%s was not answered yet when the capture ended, %.1f ms later%s", what, age, allowance(r))

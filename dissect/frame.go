@@ -398,16 +398,6 @@ func (h *half) startSearching() {
 	h.window = &window{lost: true}
 }
 
-// fin takes note that a direction has ended. It matters who was first.
-func (h *half) fin(at reassembly.Origin) {
-	c := h.conn
-	if h.dir == c.clientDir {
-		c.clientClosed = true
-	} else if !c.clientClosed && !c.serverClosed {
-		c.serverClosed, c.closedAt = true, at.Time
-	}
-}
-
 // end is called when nothing more comes.
 func (h *half) end() {
 	h.atEnd = true

@@ -337,6 +337,18 @@ func (t *talk) fin(dir reassembly.Direction) {
 	t.dissector.Fin(t.conn, dir, t.now())
 }
 
+// rst lets a side send the first RST, which the End comes some packets behind.
+func (t *talk) rst(dir reassembly.Direction) reassembly.Origin {
+	t.packet++
+	t.conn.Reset, t.conn.ResetBy = true, dir
+	return t.now()
+}
+
+func (t *talk) reset(dir reassembly.Direction) {
+	t.rst(dir)
+	t.end(reassembly.Reset)
+}
+
 func (t *talk) end(cause reassembly.EndCause) {
 	t.ended, _ = t.conn.Consumer.(*conn)
 	t.dissector.End(t.conn, cause, t.now())

@@ -217,5 +217,5 @@ func (c *conn) explainClosing() {
 		return
 	}
 	c.report(c.lastSilent, finding(ClosedWithoutAnswer, Warn, -1,
-		"the server closed the connection %.1f ms after this request with acks=0: it may have failed, which a broker cannot say otherwise", float64(c.closedAt-c.lastSilentAt)/1e6))
+		"the server %s the connection %.1f ms after this request with acks=0: it may have failed, which a broker cannot say otherwise", c.howClosed(), float64(c.closedAt-c.lastSilentAt)/1e6))
 }

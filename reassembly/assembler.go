@@ -260,7 +260,7 @@ func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 	h, peer := &c.halves[d], &c.halves[d.Other()]
 	if s.flags&flagRST != 0 {
 		a.stats.InReset += int64(len(s.payload))
-		a.reset(c)
+		a.reset(c, d)
 		return
 	}
 	seq := s.seq
@@ -296,9 +296,9 @@ func (a *Assembler) segment(c *conn, d Direction, s *segment) {
 
 // reset takes an RST. The end waits for as long as the capture may have packets in the wrong order: with
 // the RST stand the bytes that it answers.
-func (a *Assembler) reset(c *conn) {
-	if !c.reset {
-		c.reset = true
+func (a *Assembler) reset(c *conn, d Direction) {
+	if !c.Reset {
+		c.Reset, c.ResetBy = true, d
 		a.dying = append(a.dying, dying{c, a.now, a.stats.TCPPackets})
 	}
 }
@@ -343,7 +343,7 @@ func (a *Assembler) end(c *conn, cause EndCause) {
 	switch {
 	case c.closed():
 		cause = Closed // whatever brought out the last FIN
-	case c.reset:
+	case c.Reset:
 		i := slices.IndexFunc(a.dying, func(d dying) bool { return d.conn == c })
 		cause, at = Reset, a.dying[i].rst
 	}

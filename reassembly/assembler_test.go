@@ -421,7 +421,7 @@ var scripts = []struct {
 		want: `A 0 abc #4
 			A 3 gap 3 not-captured #38
 			A 6 ghi #5
-			end reset #6`,
+			end reset by B #6`,
 	},
 	{
 		name: "RST before the data that it answers, and before some that it does not",
@@ -437,7 +437,7 @@ var scripts = []struct {
 			A 3 def #6
 			A 6 ghi #4
 			A 9 jkl #8
-			end reset #5`,
+			end reset by B #5`,
 	},
 	{
 		name: "connection refused",
@@ -446,7 +446,7 @@ var scripts = []struct {
 			B 0 rst ack 101
 			A syn 100
 			B 0 rst ack 101`,
-		want: `end reset #2`,
+		want: `end reset by B #2`,
 	},
 	{
 		name: "the same endpoints again, after the end",
@@ -456,7 +456,7 @@ var scripts = []struct {
 			B syn 7000 ack 9001
 			A 9001 abc ack 7001
 			A 104 late`,
-		want: `end reset #4
+		want: `end reset by A #4
 			2: A 0 abc #7
 			2: end end-of-input #0`,
 	},
@@ -582,7 +582,7 @@ var scripts = []struct {
 			A 104 def ack 501`,
 		want: `A 0 abc #4
 			A 3 def #6
-			end reset #5`,
+			end reset by B #5`,
 	},
 	{
 		name: "simultaneous open (3.5, figure 7)",

@@ -7,7 +7,6 @@ type conn struct {
 	v6      bool    // which table it is in
 	turned  bool    // Ends[0] is the greater endpoint, so it is second in the key
 	ended   bool    // End was called
-	reset   bool    // an RST was seen
 	muted   bool    // the twin of another: nothing but its end is handed on
 	greeted bool    // Assembler.greetings waits for its first payload
 	doubled bool    // it was told that packets come twice

@@ -70,7 +70,11 @@ func (r *recorder) Fin(c *Connection, d Direction, at Origin) {
 }
 
 func (r *recorder) End(c *Connection, cause EndCause, at Origin) {
-	r.note(c, "end %s #%d", endNames[cause], at.Packet)
+	by := ""
+	if cause == Reset {
+		by = " by " + directionNames[c.ResetBy]
+	}
+	r.note(c, "end %s%s #%d", endNames[cause], by, at.Packet)
 }
 
 // A notingRecorder writes down notes, too.

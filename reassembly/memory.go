@@ -62,7 +62,7 @@ const (
 
 // embryo returns c as an embryo, if it is no more than that.
 func (c *conn) embryo() (e embryo, ok bool) {
-	if c.ID > math.MaxUint32 || c.reset || c.muted || c.Consumer != nil {
+	if c.ID > math.MaxUint32 || c.Reset || c.muted || c.Consumer != nil {
 		return e, false
 	}
 	e.id = uint32(c.ID)

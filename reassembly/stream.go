@@ -23,6 +23,10 @@ type Connection struct {
 	Seen [2]bool // whether any packet of a direction was captured, by Direction
 	Held [2]bool // whether bytes of a direction were captured and wait for others in front of them
 
+	// Reset tells that an RST was seen, and ResetBy which side sent the first one. The End may come some packets later, in case others are late.
+	Reset   bool
+	ResetBy Direction
+
 	// Accepted is known at the End: that Ends[1] took the connection. It has sent something other than an RST, or Ends[0] has acknowledged it.
 	Accepted bool
 

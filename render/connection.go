@@ -103,7 +103,10 @@ func endingText(e *dissect.Ending) string {
 	case reassembly.EndOfInput:
 		return "is still open when the capture ends"
 	case reassembly.Reset:
-		return "was reset"
+		if e.ServerReset {
+			return "was reset by the server"
+		}
+		return "was reset by the client"
 	case reassembly.Replaced:
 		return "was replaced by a new one"
 	case reassembly.Evicted:
@@ -121,7 +124,10 @@ func endingCause(e *dissect.Ending) string {
 	case reassembly.EndOfInput:
 		return "open"
 	case reassembly.Reset:
-		return "reset"
+		if e.ServerReset {
+			return "reset-by-server"
+		}
+		return "reset-by-client"
 	case reassembly.Replaced:
 		return "replaced"
 	case reassembly.Evicted:
