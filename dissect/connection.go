@@ -139,6 +139,7 @@ type outstanding struct {
 	ending    []Finding         // what was said of it when the connection ended without an answer
 	refused   bool              // the server closed the connection instead of answering
 	inFlight  int32             // requests that waited for an answer when it came, itself included
+	told      bool              // that it waits, by TellWaiting
 	passed    bool              // a later request was answered before it
 	counted   int               // its memory, see queue.count
 }

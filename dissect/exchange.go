@@ -362,10 +362,7 @@ func (c *conn) unanswered(r *request, cause reassembly.EndCause, time int64) {
 	}
 	c.dissector.Counts.Unanswered++
 	c.ending.Unanswered++
-	what := "a SASL token"
-	if !r.header.Token {
-		what = requestName(r)
-	}
+	what := r.what()
 	age := float64(time-r.end) / 1e6
 	var f Finding
 	switch {

@@ -39,6 +39,7 @@ const (
 	BadRecord              Code = "bad-record"
 	Unanswered             Code = "unanswered"
 	ClosedWithoutAnswer    Code = "closed-without-answer"
+	Waiting                Code = "waiting"
 	OrphanResponse         Code = "orphan-response"
 	InferredVersion        Code = "inferred-version"
 	OutOfOrderResponse     Code = "out-of-order-response"

@@ -80,6 +80,14 @@ func (m *Message) leadingOfTape(role schema.Role) (int64, bool) {
 	return 0, false
 }
 
+// what names a request, or says that it is a token.
+func (r *request) what() string {
+	if r.header.Token {
+		return "a SASL token"
+	}
+	return requestName(r)
+}
+
 // requestName names a request for a reader: "Fetch v17 with correlation id 912".
 func requestName(r *request) string {
 	name := fmt.Sprintf("API %d", r.header.APIKey)

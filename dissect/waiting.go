@@ -20,9 +20,32 @@ func (d *Dissector) Waiting(connections []*reassembly.Connection, now, patience 
 	return kafka
 }
 
+// maxTold bounds what a call of TellWaiting tells.
+const maxTold = 100
+
+// TellWaiting reports the same requests, each once, as findings of messages that were handed over before.
+func (d *Dissector) TellWaiting(connections []*reassembly.Connection, now, patience int64) {
+	told := 0
+	for _, sc := range connections {
+		c, ok := sc.Consumer.(*conn)
+		if !ok || !c.kafka() || c.ended || sc.Reset {
+			continue
+		}
+		r := c.oldest()
+		if r == nil || r.told || c.waited(r, now).Excess < patience {
+			continue
+		}
+		r.told = true
+		c.report(r.number, finding(Waiting, Warn, -1, "%s has had no answer for %.1f s%s", r.what(), float64(now-r.end)/1e9, allowance(r)))
+		if told++; told == maxTold {
+			return
+		}
+	}
+}
+
 // oldest is the request that the broker is at, nil where that is not known.
 func (c *conn) oldest() *request {
-	if c.oneDirection() || c.halves[c.clientDir.Other()].gapped {
+	if server := c.clientDir.Other(); c.oneDirection() || c.halves[server].gapped || c.stream.Held[server] {
 		return nil
 	}
 	for _, r := range c.pending.items {

@@ -24,6 +24,33 @@ func (h *hanger) Exchange(x *Exchange) {
 	}
 }
 
+// TellWaiting tells the same, each request once.
+func TestTellWaiting(t *testing.T) {
+	k := newTalk(NeedExchanges, true)
+	metadata := func(id int32) []byte { return framed(int16(3), int16(1), id, text("c"), int32(0)) }
+	k.client(metadata(1)) // at 1 ms
+	k.client(metadata(2))
+	sc := []*reassembly.Connection{k.conn}
+	for _, now := range []int64{4000, 6001, 7000} {
+		k.dissector.TellWaiting(sc, now*1e6, 5e9)
+	}
+	k.packet = 7999
+	k.server(framed(int32(1), int32(0), int32(0), int32(0))) // at 8000 ms: the turn of the other one
+	for _, now := range []int64{8001, 13001} {
+		k.dissector.TellWaiting(sc, now*1e6, 5e9)
+	}
+	var told []string
+	for _, r := range k.reports {
+		for _, f := range r.Findings {
+			told = append(told, fmt.Sprintf("%d %s: %s", r.Message, f.Code, f.Text))
+		}
+	}
+	want := []string{"1 waiting: Metadata v1 with correlation id 1 has had no answer for 6.0 s", "2 waiting: Metadata v1 with correlation id 2 has had no answer for 13.0 s"}
+	if !slices.Equal(told, want) {
+		t.Errorf("\n got %q\nwant %q", told, want)
+	}
+}
+
 // A packet comes a millisecond after the one before, the first after 1 ms. The hello takes packets 1 and 2.
 func TestWaiting(t *testing.T) {
 	fetch := func(id, wait int32) []byte {

@@ -144,7 +144,9 @@ func (f *liveFlags) show(source pcaps.Source, names []string) error {
 	case f.pace != nil:
 		format = f.format()
 	}
-	return f.dissect(f.pipeline(names, source, f.watched(format)), func(err error) error { return err })
+	p := f.pipeline(names, source, f.watched(format))
+	p.live = f.pace == nil // whose tables show them
+	return f.dissect(p, func(err error) error { return err })
 }
 
 // Bounds of flags.

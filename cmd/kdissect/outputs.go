@@ -26,8 +26,6 @@ func (f *readFlags) check(catalog *schema.Catalog) (err error) {
 		return errors.New("--fields chooses the columns of -o tsv and -o csv")
 	case f.top < 0 || f.top > 0 && f.sort == "" && f.every == 0:
 		return errors.New("--top N wants a number of lines, and --sort to say which come first, or --every")
-	case f.top == 1 && f.every > 0:
-		return errors.New("--top wants at least 2 with --every, since the last row of a table is for all others")
 	case f.sort != "" && !table && output != "summary":
 		return errors.New("--sort orders the lines of -o summary, -o tsv and -o csv")
 	case f.sort != "" && f.times.value == "delta":

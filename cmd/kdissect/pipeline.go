@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/pcaps"
@@ -31,6 +32,8 @@ type pipeline struct {
 	enough    func() bool   // whether nothing more is wanted
 	start     *atomic.Int64 // takes the time of the first packet, for relative times
 	begun     bool          // there was one
+	live      bool          // packets come as they are sent, and hangs are told of
+	looked    time.Time     // when it was looked for hangs
 }
 
 // maxDamages is how many damages of the input are told one by one.
@@ -105,6 +108,7 @@ func (p *pipeline) run() error {
 		}
 		p.account.packets(&batch)
 		p.pace.batch(p, &batch)
+		p.tellHangs(time.Now(), &batch)
 		batch.Release()
 		p.progress.show(p.source)
 		if err := p.format.Flush(); err != nil {
@@ -114,6 +118,23 @@ func (p *pipeline) run() error {
 			return nil
 		}
 	}
+}
+
+// patienceForHangs is how long an answer may take beyond what was asked for before a line tells so.
+const patienceForHangs = 5 * time.Second
+
+// tellHangs looks once a second for requests that are not answered, where packets come as they are sent. What waits in the kernel may be the answer: so it
+// is the time of the packets that counts, and the clock's only where none came.
+func (p *pipeline) tellHangs(now time.Time, batch *pcaps.Batch) {
+	if !p.live || now.Sub(p.looked) < time.Second {
+		return
+	}
+	p.looked = now
+	at := now.UnixNano()
+	if n := len(batch.Packets); n > 0 {
+		at = batch.Packets[n-1].Time
+	}
+	p.dissector.TellWaiting(p.assembler.Live(), at, int64(patienceForHangs))
 }
 
 // input names what is read.
