@@ -2,6 +2,7 @@ package pcapfilter
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -14,6 +15,9 @@ const networkHeader = 0xfff00000
 
 // maxInstructions is how many instructions the kernel takes: BPF_MAXINSNS of linux/bpf_common.h.
 const maxInstructions = 4096
+
+// ErrUnsupported is what tcpdump may take and Compile does not.
+var ErrUnsupported = errors.New("not supported")
 
 // Compile returns the program for an expression. It takes keep bytes of each packet that matches. Names of hosts are resolved by lookup.
 func Compile(expression string, keep uint32, lookup func(name string) ([]netip.Addr, error)) ([]bpf.RawInstruction, error) {

@@ -161,7 +161,7 @@ func (p *parser) otherSide(t *term) {
 }
 
 func (p *parser) unsupported(word string) error {
-	return fmt.Errorf("%q is not supported; what is: ip, ip6, tcp, udp, src, dst, host, net, port, portrange, and, or, not and parentheses", word)
+	return fmt.Errorf("%q is %w; what is: ip, ip6, tcp, udp, src, dst, host, net, port, portrange, and, or, not and parentheses", word, ErrUnsupported)
 }
 
 // protocolOnly is a term without a value.

@@ -19,7 +19,7 @@ func scan(text string) ([]string, error) {
 		case "!":
 			words = append(words, "not")
 		case "&", "|", "[", "]", "=", "<", ">", "+", "*", "^", "%", "!=", "==", "<=", ">=":
-			return nil, fmt.Errorf("%q: arithmetic and comparisons are not supported", word)
+			return nil, fmt.Errorf("%q: arithmetic and comparisons are %w", word, ErrUnsupported)
 		default:
 			words = append(words, word)
 		}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +17,13 @@ const maxBrokerPorts = 64
 
 // defaultExpression is what is captured if nothing is said: the ports that Java processes listen on. what says it in words.
 func defaultExpression() (expression, what string) {
-	ports := javaPorts()
-	if len(ports) == 0 || len(ports) > maxBrokerPorts {
+	ports, hidden := javaPorts()
+	switch {
+	case len(ports) > maxBrokerPorts:
+		return "tcp", fmt.Sprintf("tcp, as Java processes listen on more than %d ports", maxBrokerPorts)
+	case len(ports) == 0 && hidden:
+		return "tcp", "tcp, as no Java process of this user listens on a port, and those of others cannot be looked into; ports can be named: tcp port 9092"
+	case len(ports) == 0:
 		return "tcp", "tcp, as no Java process was found to listen on a port"
 	}
 	var list []string
@@ -28,8 +35,8 @@ func defaultExpression() (expression, what string) {
 }
 
 // javaPorts returns the ports of TCP that Java processes listen on in the network namespace of the calling thread, in order. It
-// finds those of processes that the user may look into.
-func javaPorts() (ports []int) {
+// finds those of processes that the user may look into; hidden tells that there are others.
+func javaPorts() (ports []int, hidden bool) {
 	listening := make(map[string]int) // ports by the name of the socket among the files of a process
 	for _, table := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
 		file, err := os.Open(table)
@@ -41,7 +48,9 @@ func javaPorts() (ports []int) {
 	}
 	programs, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, program := range programs {
-		if target, err := os.Readlink(program); err != nil || filepath.Base(strings.TrimSuffix(target, " (deleted)")) != "java" {
+		target, err := os.Readlink(program)
+		hidden = hidden || errors.Is(err, fs.ErrPermission)
+		if err != nil || filepath.Base(strings.TrimSuffix(target, " (deleted)")) != "java" {
 			continue
 		}
 		files, _ := filepath.Glob(filepath.Join(filepath.Dir(program), "fd", "*"))
@@ -52,7 +61,7 @@ func javaPorts() (ports []int) {
 		}
 	}
 	slices.Sort(ports)
-	return slices.Compact(ports)
+	return slices.Compact(ports), hidden
 }
 
 // addListening reads a table of sockets, as proc(5) has it: the second column is the local address and port in hexadecimal, the fourth the

@@ -10,6 +10,9 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -103,7 +106,7 @@ func (f *liveFlags) live(expression string) error {
 	if err := dropRights(f.user); err != nil {
 		return err
 	}
-	source := &watch{Live: capture}
+	source := &watch{Live: capture, begun: time.Now(), hint: f.ifSilent()}
 	if !f.only || f.kept.path == "-" {
 		source.reader = readerOf(os.Stdout)
 	}
@@ -132,6 +135,18 @@ func (f *liveFlags) live(expression string) error {
 		err = syscall.EPIPE // whatever else there is to say of the output
 	}
 	return cmp.Or(kept.finish(), err)
+}
+
+// ifSilent says what may be wrong if no packet comes.
+func (f *liveFlags) ifSilent() string {
+	hint := "is it another port, or an expression that nothing matches?"
+	if f.network != pcaps.AnyInterface {
+		hint += " Another interface (kdissect interfaces lists them)?"
+	}
+	if f.namespace == "" {
+		hint += " A container, with a network namespace of its own (--netns)?"
+	}
+	return hint
 }
 
 // show dissects what a source has.
@@ -183,9 +198,27 @@ func (f *liveFlags) compile(expression string) ([]bpf.RawInstruction, error) {
 		return net.DefaultResolver.LookupNetIP(context.Background(), "ip", name)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("expression %q: %w (tcpdump -U -w - EXPRESSION | kdissect - takes all of tcpdump's)", expression, err)
+		return nil, fmt.Errorf("expression %q: %w%s", expression, err, f.instead(expression, err))
 	}
 	return filter, nil
+}
+
+// instead says what may be meant by an expression that is none.
+func (f *liveFlags) instead(expression string, err error) string {
+	words := strings.Fields(expression)
+	isNumber := func(word string) bool { _, err := strconv.ParseUint(word, 10, 32); return err == nil }
+	info, missing := os.Stat(expression)
+	switch {
+	case !errors.Is(err, pcapfilter.ErrUnsupported):
+		return ""
+	case f.namespace != "" && !slices.ContainsFunc(words, func(word string) bool { return !isNumber(word) }):
+		return fmt.Sprintf(". --netns takes one process, here %s: name one of them", f.namespace)
+	case len(words) == 1 && isNumber(words[0]):
+		return ". A port is named so: tcp port " + words[0]
+	case missing == nil && info.Mode().IsRegular() || strings.Contains(filepath.Base(expression), ".pcap"):
+		return ". A capture file is read so: kdissect read " + expression
+	}
+	return " (tcpdump -U -w - EXPRESSION | kdissect - takes all of tcpdump's)"
 }
 
 // explain says what to do about rights that are missing.

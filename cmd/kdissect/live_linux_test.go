@@ -452,6 +452,20 @@ func TestLiveWithoutRights(t *testing.T) {
 	}
 }
 
+// Who may not look into the processes of others is told so, rather than that there are none.
+func TestLiveCannotLookIntoProcesses(t *testing.T) {
+	netlab.NeedRoot(t)
+	netlab.Test(t, func(t *testing.T) {
+		cmd := exec.Command(forEveryone(t), "live", "-i", "lo")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: []uintptr{unix.CAP_NET_RAW}}
+		live := start(t, cmd, "capturing on")
+		if said := live.stderr.String(); !strings.Contains(said, "no Java process of this user") || !strings.Contains(said, "tcp port 9092") {
+			t.Errorf("a user is told %s", said)
+		}
+		live.interrupt(t)
+	})
+}
+
 // What is kept is what was shown, for the user who captures alone, also in a directory of that user's.
 func TestLiveKeepsPackets(t *testing.T) {
 	netlab.NeedRoot(t)

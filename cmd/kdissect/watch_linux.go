@@ -23,6 +23,8 @@ type watch struct {
 	reader   *os.File // what is printed to, nil where that is nothing that a reader can leave
 	looked   time.Time
 	left     bool // the reader has left
+	begun    time.Time
+	hint     string // what may be wrong if no packet comes; empty once that is said
 }
 
 // watchInterval is how often it is told that more is missing.
@@ -30,6 +32,22 @@ const watchInterval = 5 * time.Second
 
 // readerInterval is how often it is looked whether the reader is still there.
 const readerInterval = 500 * time.Millisecond
+
+// silenceInterval is how long no packet may come before it is said what may be wrong.
+const silenceInterval = 10 * time.Second
+
+// silent says once what may be wrong where no packet has come for long since the start.
+func (w *watch) silent(now time.Time, received int64) string {
+	if w.hint == "" || now.Sub(w.begun) < silenceInterval {
+		return ""
+	}
+	said := w.hint
+	w.hint = ""
+	if received > 0 {
+		return ""
+	}
+	return fmt.Sprintf("kdissect: no packet came in %v: %s\n", silenceInterval, said)
+}
 
 // Next implements pcaps.Source. It ends when the reader has left: what prints nothing would not notice.
 func (w *watch) Next(b *pcaps.Batch) error {
@@ -40,6 +58,9 @@ func (w *watch) Next(b *pcaps.Batch) error {
 			fmt.Fprintf(os.Stderr, "kdissect: so far %s\n", missing)
 		}
 		w.when = now
+	}
+	if said := w.silent(now, w.Stats().Received); said != "" {
+		fmt.Fprint(os.Stderr, said)
 	}
 	if w.reader != nil && now.Sub(w.looked) >= readerInterval {
 		w.looked, w.left = now, hasLeft(w.reader)
