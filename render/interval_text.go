@@ -103,6 +103,9 @@ func (v *Intervals) source() string {
 	if n := len(v.options.Files); n != 1 {
 		return fmt.Sprintf("%d captures", n)
 	}
+	if v.options.Files[0] == "-" {
+		return "standard input"
+	}
 	return string(appendEscaped(nil, v.options.Files[0], false))
 }
 

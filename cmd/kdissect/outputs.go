@@ -16,7 +16,7 @@ func (f *readFlags) check(catalog *schema.Catalog) (err error) {
 	switch {
 	case f.options.MaxRecords < 1 || f.options.MaxBytes < 1 && (output != "records" || f.options.MaxBytes < 0):
 		return errors.New("--max-records and --max-bytes want at least 1; --full cuts nothing")
-	case f.every < 0 || f.every > 0 && f.every < shortestInterval:
+	case (f.every != 0 || f.everyGiven) && f.every < shortestInterval:
 		return fmt.Errorf("--every wants at least %v", shortestInterval)
 	case f.every > 0 && output != intervals:
 		return errors.New("--every shows tables of its own, in place of an output: leave -o out")

@@ -43,15 +43,16 @@ type readFlags struct {
 	schemas schemaFlags
 	catalog *schema.Catalog
 
-	times     choice
-	int64s    choice
-	fields    string // of tsv and csv
-	columns   []render.Column
-	every     time.Duration
-	pace      *pace // nil unless every is given
-	sort      string
-	top       int
-	cutValues bool // --max-bytes was given
+	times      choice
+	int64s     choice
+	fields     string // of tsv and csv
+	columns    []render.Column
+	every      time.Duration
+	pace       *pace // nil unless every is given
+	sort       string
+	top        int
+	cutValues  bool // --max-bytes was given
+	everyGiven bool // --every was
 
 	topicIDs string // name of a file with ids and names of topics
 	topics   []namedTopic
@@ -97,6 +98,7 @@ func newRead() *cobra.Command {
 func (f *readFlags) given(flags *pflag.FlagSet) {
 	f.silent = (f.account || f.state) && !flags.Changed("output")
 	f.cutValues = flags.Changed("max-bytes")
+	f.everyGiven = flags.Changed("every")
 	if f.every != 0 && !flags.Changed("output") {
 		f.output.value = intervals
 	}
