@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -686,8 +687,16 @@ func TestLiveInterfaceGoesDown(t *testing.T) {
 	}
 }
 
+// hearsHangup has programs that the test starts end at SIGHUP, also where the test was started with that ignored, as nohup(1) does.
+func hearsHangup(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // what is caught is not inherited, what is ignored is
+	t.Cleanup(func() { signal.Stop(caught) })
+}
+
 // timeout(1) sends two signals at once, one to the program and one to its group. That is no wish for a hasty end.
 func TestLiveInterruptedTwice(t *testing.T) {
+	hearsHangup(t)
 	netlab.Test(t, func(t *testing.T) {
 		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 			live := start(t, exec.Command("kdissect", "live", "-i", "lo", "-o", "summary"), "capturing on")
@@ -704,6 +713,7 @@ func TestLiveInterruptedTwice(t *testing.T) {
 
 // A terminal that goes away ends the capture with all that came, unless nohup(1) is in front.
 func TestLiveHangsUp(t *testing.T) {
+	hearsHangup(t)
 	conversation := scriptOf(t, filepath.Join(testdata, "sample.pcap"))
 	netlab.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "kept.pcapng")
