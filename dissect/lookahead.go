@@ -45,24 +45,14 @@ func (m *Message) leading(role schema.Role) (int64, bool) {
 	}
 	for i := range m.plan.Outline {
 		step := &m.plan.Outline[i]
-		n := int(step.Bytes)
-		switch step.Code {
-		case schema.SkipStep, schema.ValueStep:
-		case schema.TextStep:
-			if n, at = lengthAt(m.data, step.Prefix, at); n < -1 {
-				return 0, false
-			}
-			n = max(0, n)
-		default:
-			return 0, false
-		}
-		if n > len(m.data)-at {
+		from, end := valueAt(m.data, step, at)
+		if end < 0 {
 			return 0, false
 		}
 		if step.Role == role && step.Code == schema.ValueStep {
-			return Int(m.plan.Ops[step.Op].Code, m.data[at:at+n]), true
+			return Int(m.plan.Ops[step.Op].Code, m.data[from:end]), true
 		}
-		at += n
+		at = end
 	}
 	return 0, false
 }

@@ -162,6 +162,26 @@ func (q *quick) text(s *schema.Step, at int) int {
 	return end
 }
 
+// valueAt returns where the bytes of a step begin and end that is a value, or several to be passed over; null is none. The end is leave where it is another
+// kind of step, or not all is there.
+func valueAt(data []byte, s *schema.Step, at int) (from, end int) {
+	n := int(s.Bytes)
+	switch s.Code {
+	case schema.SkipStep, schema.ValueStep:
+	case schema.TextStep:
+		if n, at = lengthAt(data, s.Prefix, at); n < -1 {
+			return at, leave
+		}
+		n = max(0, n)
+	default:
+		return at, leave
+	}
+	if n > len(data)-at {
+		return at, leave
+	}
+	return at, at + n
+}
+
 // nullAt goes on behind a length of -1 where that is allowed.
 func nullAt(s *schema.Step, n, at int) int {
 	if n != -1 || !s.Nullable {

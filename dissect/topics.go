@@ -220,39 +220,32 @@ func namesTopics(topic []byte) bool {
 func (d *Dissector) firstTopic(plan *schema.Plan, data []byte, at int) []byte {
 	for i := 0; i < len(plan.Outline); i++ {
 		step := &plan.Outline[i]
-		n := int(step.Bytes)
-		switch step.Code {
-		case schema.SkipStep, schema.ValueStep:
-		case schema.TextStep:
-			if n, at = lengthAt(data, step.Prefix, at); n < -1 {
+		if step.Code == schema.ArrayStep {
+			n, behind := lengthAt(data, step.Prefix, at)
+			switch {
+			case n < 1:
 				return nil
-			}
-			n = max(0, n)
-		case schema.ArrayStep:
-			if n, at = lengthAt(data, step.Prefix, at); n < 1 {
+			case step.Bytes == 0: // goes on with its first element
+			case n > (len(data)-behind)/int(step.Bytes):
 				return nil
+			default:
+				behind += n * int(step.Bytes)
+				i = int(step.Next) - 1
 			}
-			if step.Bytes > 0 {
-				if n > (len(data)-at)/int(step.Bytes) {
-					return nil
-				}
-				n, i = n*int(step.Bytes), int(step.Next)-1
-				break
-			}
-			n = 0 // goes on with its first element
-		default:
-			return nil
+			at = behind
+			continue
 		}
-		if n > len(data)-at {
+		from, end := valueAt(data, step, at)
+		if end < 0 {
 			return nil
 		}
 		switch step.Role {
 		case schema.TopicName:
-			return data[at : at+n]
+			return data[from:end]
 		case schema.TopicID:
-			return d.topics.told(TopicID(data[at:at+n]), d.number)
+			return d.topics.told(TopicID(data[from:end]), d.number)
 		}
-		at += n
+		at = end
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"sync/atomic"
 )
 
 // aheadBatches is how many batches a reader may be ahead, and so how many slabs there are more. Where there is little to do for a packet, two of them
@@ -31,7 +30,7 @@ type ahead struct {
 	ready    chan *item
 	free     chan *item
 	stop     chan struct{} // closed by Close
-	position atomic.Int64
+	position int64
 	err      error // what Next returns from now on
 	leaving  bool  // ctx is done
 	left     int   // batches that are handed over still
@@ -74,7 +73,7 @@ func (a *ahead) Next(b *Batch) error {
 		a.err = io.EOF
 		return io.EOF
 	}
-	a.position.Store(it.position)
+	a.position = it.position
 	err := it.err
 	if err == nil {
 		b.take(&it.batch)
@@ -91,18 +90,15 @@ func (a *ahead) Next(b *Batch) error {
 
 // next returns what was read next, nil where nothing is to come any more: the reader may go on for as long as something is sent.
 func (a *ahead) next() *item {
-	if !a.leaving {
+	if a.ctx.Err() == nil {
 		select {
+		case it := <-a.ready:
+			return it
 		case <-a.ctx.Done():
-			a.leaving, a.left = true, len(a.ready)
-		default:
-			select {
-			case it := <-a.ready:
-				return it
-			case <-a.ctx.Done():
-				a.leaving, a.left = true, len(a.ready)
-			}
 		}
+	}
+	if !a.leaving {
+		a.leaving, a.left = true, len(a.ready)
 	}
 	if a.left == 0 {
 		return nil
@@ -112,7 +108,7 @@ func (a *ahead) next() *item {
 }
 
 // Position implements Source: it is that of the batch which Next has handed over.
-func (a *ahead) Position() int64 { return a.position.Load() }
+func (a *ahead) Position() int64 { return a.position }
 
 // Files implements Source.
 func (a *ahead) Files() []string { return a.files }

@@ -108,7 +108,7 @@ func (p *pipeline) run() error {
 		}
 		p.account.packets(&batch)
 		p.pace.batch(p, &batch)
-		p.tellHangs(time.Now(), &batch)
+		p.tellHangs(&batch)
 		batch.Release()
 		p.progress.show(p.source)
 		if err := p.format.Flush(); err != nil {
@@ -125,10 +125,11 @@ const patienceForHangs = 5 * time.Second
 
 // tellHangs looks once a second for requests that are not answered, where packets come as they are sent. What waits in the kernel may be the answer: so it
 // is the time of the packets that counts, and the clock's only where none came.
-func (p *pipeline) tellHangs(now time.Time, batch *pcaps.Batch) {
-	if !p.live || now.Sub(p.looked) < time.Second {
+func (p *pipeline) tellHangs(batch *pcaps.Batch) {
+	if !p.live || time.Since(p.looked) < time.Second {
 		return
 	}
+	now := time.Now()
 	p.looked = now
 	at := now.UnixNano()
 	if n := len(batch.Packets); n > 0 {
