@@ -76,6 +76,9 @@ func (c *conn) setClient(d reassembly.Direction, r role) {
 	}
 }
 
+// server is the direction of the responses.
+func (c *conn) server() *half { return &c.halves[c.clientDir.Other()&1] }
+
 func (c *conn) kindOf(d reassembly.Direction) schema.Kind {
 	if d == c.clientDir {
 		return schema.Request
@@ -101,7 +104,7 @@ func (c *conn) report(message int64, f ...Finding) {
 }
 
 // oneDirection tells whether only one side of the connection is in the capture.
-func (c *conn) oneDirection() bool { return !c.stream.Seen[0] || !c.stream.Seen[1] }
+func (c *conn) oneDirection() bool { return c.stream.Seen != [2]bool{true, true} }
 
 // endReport says what can only be said when the connection has ended.
 func (c *conn) endReport() {
@@ -173,7 +176,6 @@ func (q *queue) push(r *request) {
 		q.items = ring[:n]
 	}
 	q.items = append(q.items, r)
-	q.count(r)
 	switch {
 	case q.ids != nil:
 		q.ids[r.header.CorrelationID]++
@@ -201,22 +203,30 @@ const maxLateRequest = 64
 // find returns the place of the oldest request with a correlation id that an answer in a packet can answer, or -1. Clients use ids
 // again: so one that was passed over comes last, since its answer was lost, and one that came long after the answer does not count.
 func (q *queue) find(correlationID int32, from reassembly.Origin) int {
-	passed := -1
-	if q.ids != nil && q.ids[correlationID] == 0 {
+	switch {
+	case len(q.items) == 0:
+		return -1
+	case q.items[0].awaits(correlationID, from) && !q.items[0].passed: // mostly
+		return 0
+	case q.ids != nil && q.ids[correlationID] == 0:
 		return -1
 	}
+	passed := -1
 	for i, r := range q.items {
-		if r.header.CorrelationID != correlationID || r.header.Token || r.last.Since(from) > maxLateRequest {
-			continue
-		}
-		if !r.passed {
+		switch {
+		case !r.awaits(correlationID, from):
+		case !r.passed:
 			return i
-		}
-		if passed < 0 {
+		case passed < 0:
 			passed = i
 		}
 	}
 	return passed
+}
+
+// awaits tells whether an answer with a correlation id, in a packet, can be the request's.
+func (r *request) awaits(correlationID int32, from reassembly.Origin) bool {
+	return r.header.CorrelationID == correlationID && !r.header.Token && r.last.Since(from) <= maxLateRequest
 }
 
 // take removes the request at a place. It may be used until it is released.
@@ -231,7 +241,9 @@ func (q *queue) take(i int) *request {
 	last := len(q.items) - 1
 	if i == 0 {
 		q.items[0] = nil // the ring would keep it
-		q.items = q.items[1:]
+		if q.items = q.items[1:]; last == 0 {
+			q.items = q.ring[:0]
+		}
 		return r
 	}
 	copy(q.items[i:], q.items[i+1:])

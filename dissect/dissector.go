@@ -79,7 +79,8 @@ type Dissector struct {
 	nested     Facts      // of a structure inside a message
 	free       []*request // to be used again
 	spare      *decoder   // of a large frame, to be used again
-	frames     []*frame   // to be used again
+	frame      *frame     // the latest one, to be used again
+	frames     []*frame   // others, to be used again
 	buffers    [][]byte   // of frames, to be used again
 	message    Message    // the one that is being handed over
 	head       Head       // of message
@@ -125,14 +126,15 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 		c.delivered = true
 		d.Counts.Connections++
 	}
-	h := &c.halves[dir]
-	for i, span := range chunk.Spans {
-		from, to := span.Offset-chunk.Offset, int64(len(chunk.Data))
-		if i+1 < len(chunk.Spans) {
-			to = chunk.Spans[i+1].Offset - chunk.Offset
+	h := &c.halves[dir&1]
+	for spans, data := chunk.Spans, chunk.Data; len(spans) > 0; spans = spans[1:] {
+		of := data
+		if len(spans) > 1 {
+			n := spans[1].Offset - spans[0].Offset
+			of, data = data[:n], data[n:]
 		}
-		d.now = span.Origin
-		h.bytes(chunk.Data[from:to], span.Origin)
+		d.now = spans[0].Origin
+		h.bytes(of, d.now)
 	}
 	c.charge(h)
 }
@@ -227,6 +229,10 @@ func (d *Dissector) release(r *request) {
 }
 
 func (d *Dissector) newFrame() *frame {
+	if f := d.frame; f != nil {
+		d.frame = nil
+		return f
+	}
 	n := len(d.frames)
 	if n == 0 {
 		return &frame{listed: d.needs&NeedPackets != 0}
@@ -238,7 +244,11 @@ func (d *Dissector) newFrame() *frame {
 
 // keepFrame takes back what newFrame returned.
 func (d *Dissector) keepFrame(f *frame) {
-	if f != nil && len(d.frames) < maxKept && cap(f.list) <= maxKeptList && cap(f.holes) <= maxKeptList {
+	switch {
+	case f == nil || cap(f.list) > maxKeptList || cap(f.holes) > maxKeptList:
+	case d.frame == nil:
+		d.frame = f
+	case len(d.frames) < maxKept:
 		d.frames = append(d.frames, f)
 	}
 }

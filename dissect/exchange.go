@@ -85,33 +85,35 @@ func (c *conn) identify(h *half, data []byte, size int) *request {
 		}
 		c.rawTokens, c.tokensPossible = false, false
 	}
-	header, api, ok := c.parseHeader(data, size)
+	r := c.dissector.newRequest()
+	api, ok := c.parseHeader(&r.header, data, size)
 	if !ok && h.frame.cut != nil {
 		if len(data) < 4+requestHeaderLen {
+			c.dissector.release(r)
 			return headless()
 		}
 		ok = true // all but the client id is there
 	}
 	if !ok {
+		c.dissector.release(r)
 		h.loseStep(data, h.frame.last,
 			finding(InvalidLength, Error, -1, "a frame of %d bytes is too short for a request", size))
 		return nil
 	}
-	return c.register(header, api, h.frame)
+	r.api = api
+	c.register(r, h.frame)
+	return r
 }
 
 // register puts a request whose header is there into the queue of those that wait for an answer.
-func (c *conn) register(header Header, api *schema.API, f *frame) *request {
-	if c.pending.find(header.CorrelationID, f.last) >= 0 {
+func (c *conn) register(r *request, f *frame) {
+	if c.pending.find(r.header.CorrelationID, f.last) >= 0 {
 		f.findings = append(f.findings, finding(ReusedCorrelationID, Warn, 8,
-			"correlation id %d is that of an earlier request that is not answered yet", header.CorrelationID))
+			"correlation id %d is that of an earlier request that is not answered yet", r.header.CorrelationID))
 	}
 	c.makeRoom()
-	r := c.dissector.newRequest()
-	r.header, r.api = header, api
 	c.pending.push(r)
 	r.inFlight = int32(len(c.pending.items) - c.pending.passed)
-	return r
 }
 
 // answerLate hands over the exchange of a request that was answered before it was whole.
@@ -130,7 +132,7 @@ func headless() *request { return &request{outstanding: outstanding{detached: tr
 // makeRoom gives up on the oldest request when too many wait.
 func (c *conn) makeRoom() {
 	limit := maxPending
-	if c.oneDirection() {
+	if len(c.pending.items) >= maxPendingOneWay && c.oneDirection() {
 		limit = maxPendingOneWay
 	}
 	for len(c.pending.items) >= limit {
@@ -157,8 +159,17 @@ func (c *conn) match(h *half, correlationID int32) {
 	if at < 0 {
 		return
 	}
+	if at > 0 {
+		c.passOver(h, at)
+	}
+	h.gapped = false
+	h.frame.request = c.pending.take(at)
+}
+
+// passOver notes that the first n requests that wait were passed over by the answer to the next.
+func (c *conn) passOver(h *half, n int) {
 	passed := 0
-	for _, r := range c.pending.items[:at] {
+	for _, r := range c.pending.items[:n] {
 		if !r.passed {
 			r.passed = true
 			passed++
@@ -169,8 +180,6 @@ func (c *conn) match(h *half, correlationID int32) {
 		h.frame.findings = append(h.frame.findings, finding(OutOfOrderResponse, Warn, 4,
 			"answered before %d earlier requests; Kafka answers in order, so a proxy, another broker implementation or loss is at work", passed))
 	}
-	h.gapped = false
-	h.frame.request = c.pending.take(at)
 }
 
 func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
@@ -309,7 +318,9 @@ func (d *Dissector) begin(c *conn, f *frame, data []byte, holes []hole, size int
 	h.Packets.First, h.Packets.Last, h.Packets.FirstFile, h.Packets.LastFile = f.first.Packet, f.last.Packet, f.first.File, f.last.File
 	h.Packets.Count, h.Packets.List = f.count, f.list
 	h.cut, h.catalog, h.topics = f.cut, d.catalog, d.topics
-	m.Findings = append(m.Findings, f.findings...)
+	if len(f.findings) > 0 {
+		m.Findings = append(m.Findings, f.findings...)
+	}
 	if f.cut != nil {
 		d.Counts.Cut++
 		m.Findings = append(m.Findings, finding(f.cut.code, f.cut.severity(), f.cut.offset, "the bytes from here on are not in the capture"))

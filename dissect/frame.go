@@ -86,8 +86,10 @@ func (h *half) release() {
 	}
 	d := h.conn.dissector
 	d.keepFrame(h.frame)
-	d.keepBuffer(h.buffer)
-	h.frame, h.buffer = nil, nil
+	if h.frame = nil; h.buffer != nil {
+		d.keepBuffer(h.buffer)
+		h.buffer = nil
+	}
 }
 
 // begin makes f a new frame, each field set: a literal would be copied.
@@ -123,7 +125,9 @@ func (f *frame) add(from reassembly.Origin) {
 func (h *half) bytes(data []byte, from reassembly.Origin) {
 	h.take(data, from)
 	h.conn.packets++
-	h.conn.halves[h.conn.clientDir.Other()].wake(from.Time)
+	if server := h.conn.server(); server.state == waiting {
+		server.wake(from.Time)
+	}
 }
 
 // take is bytes for those that were held before.
@@ -172,8 +176,11 @@ func (h *half) cutFrames(data []byte, from reassembly.Origin) []byte {
 				return nil
 			}
 			if total := 4 + int(size); len(data) >= total {
-				h.whole(data[:total], nil)
+				h.conn.deliver(h, data[:total], nil, total)
 				h.release()
+				if len(data) == total {
+					return nil
+				}
 				data = data[total:]
 				continue
 			}
@@ -249,9 +256,13 @@ func (h *half) lookAtHeader() {
 		if h.conn.tokens() {
 			return // whether it has a header is plain when it is whole
 		}
-		if header, api, ok := h.conn.parseHeader(h.buffer, h.total); ok {
-			h.frame.header = true
-			h.frame.request = h.conn.register(header, api, h.frame)
+		var header Header
+		if api, ok := h.conn.parseHeader(&header, h.buffer, h.total); ok {
+			r := h.conn.dissector.newRequest()
+			r.header, r.api = header, api
+			h.frame.header, h.frame.request = true, r
+			h.conn.register(r, h.frame)
+			h.conn.pending.count(r)
 		}
 		return
 	}

@@ -135,7 +135,7 @@ func (g *Given) begin(data []byte, size int) *Message {
 
 func (g *Given) request(m *Message) {
 	m.Kind = schema.Request
-	if m.Header, m.API, _ = g.conn.parseHeader(m.data, m.Size); m.Header.Known {
+	if m.API, _ = g.conn.parseHeader(&m.Header, m.data, m.Size); m.Header.Known {
 		m.findPlan()
 	}
 	if m.plan != nil {

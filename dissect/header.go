@@ -11,43 +11,37 @@ const requestHeaderLen = 8
 
 // parseHeader reads the header of a request whose frame has total bytes, out of as many of them as are there. ok is
 // false when the header is not whole yet.
-func (c *conn) parseHeader(data []byte, total int) (h Header, api *schema.API, ok bool) {
+func (c *conn) parseHeader(h *Header, data []byte, total int) (api *schema.API, ok bool) {
+	*h = Header{}
 	if len(data) < 4+requestHeaderLen {
-		return h, nil, false
+		return nil, false
 	}
-	h = Header{
-		Known:         true,
-		APIKey:        int16(binary.BigEndian.Uint16(data[4:])),
-		Version:       int16(binary.BigEndian.Uint16(data[6:])),
-		CorrelationID: int32(binary.BigEndian.Uint32(data[8:])),
-		ClientIDNull:  true,
-	}
+	h.Known, h.ClientIDNull = true, true
+	h.APIKey, h.Version = int16(binary.BigEndian.Uint16(data[4:])), int16(binary.BigEndian.Uint16(data[6:]))
+	h.CorrelationID = int32(binary.BigEndian.Uint32(data[8:]))
 	api = c.dissector.catalog.API(h.APIKey)
-	if !hasClientID(api, h) {
-		return h, api, true
-	}
 	// The client id follows with an int16 length in every other header, the flexible ones included.
 	const at = 4 + requestHeaderLen
-	if total < at+2 {
-		return h, api, true
-	}
-	if len(data) < at+2 {
-		return h, api, false
+	switch {
+	case !hasClientID(api, h.Version), total < at+2:
+		return api, true
+	case len(data) < at+2:
+		return api, false
 	}
 	n := int(int16(binary.BigEndian.Uint16(data[at:])))
 	switch {
 	case n < 0 || at+2+n > total:
-		return h, api, true
+		return api, true
 	case len(data) < at+2+n:
-		return h, api, false
+		return api, false
 	}
 	h.ClientID, h.ClientIDNull = c.intern(data[at+2:at+2+n]), false
-	return h, api, true
+	return api, true
 }
 
 // hasClientID is false for the one header without a client id, that of ControlledShutdown v0.
-func hasClientID(api *schema.API, h Header) bool {
-	return api == nil || api.Name != "ControlledShutdown" || h.Version != 0
+func hasClientID(api *schema.API, version int16) bool {
+	return version != 0 || api == nil || api.Name != "ControlledShutdown"
 }
 
 // A verdict on whether a frame begins somewhere.
@@ -83,11 +77,11 @@ func (d *Dissector) requestHeader(data []byte) verdict {
 	if len(data) < 8 {
 		return undecided
 	}
-	h := Header{Version: int16(binary.BigEndian.Uint16(data[6:]))}
-	if h.Version < 0 || h.Version > api.Versions.High+100 {
+	version := int16(binary.BigEndian.Uint16(data[6:]))
+	if version < 0 || version > api.Versions.High+100 {
 		return no
 	}
-	if !hasClientID(api, h) {
+	if !hasClientID(api, version) {
 		return yes
 	}
 	const at = 4 + requestHeaderLen

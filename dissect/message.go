@@ -300,7 +300,9 @@ func (m *Message) findPlan() {
 	if m.Header.Token {
 		return
 	}
-	m.plan = m.catalog.Plan(m.Header.APIKey, m.Header.Version, m.Kind)
+	if m.API != nil {
+		m.plan = m.catalog.PlanOf(m.API, m.Header.Version, m.Kind)
+	}
 	switch {
 	case !m.Header.Known:
 		return

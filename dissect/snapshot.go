@@ -18,11 +18,19 @@ func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 	if m.decoded {
 		known = known[:m.before] // decoding it again finds the others again
 	}
-	list := append(s.Packets.List[:0], m.Packets.List...)
+	// Most messages have none of these; to append nothing takes as long as to copy the head.
+	list := s.Packets.List[:0]
+	s.findings, s.holes = s.findings[:0], s.holes[:0]
 	s.Head = *m.Head
-	s.Packets.List = list
-	s.findings = append(s.findings[:0], known...)
-	s.holes = append(s.holes[:0], m.holes...)
+	if s.Packets.List = list; len(m.Packets.List) > 0 {
+		s.Packets.List = append(list, m.Packets.List...)
+	}
+	if len(known) > 0 {
+		s.findings = append(s.findings, known...)
+	}
+	if len(m.holes) > 0 {
+		s.holes = append(s.holes, m.holes...)
+	}
 	start := len(arena)
 	arena = append(arena, m.data...)
 	s.data = arena[start:len(arena):len(arena)]
@@ -58,7 +66,9 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 	m.reset(s.data, s.holes)
 	m.tools = t
 	m.Head = &s.Head
-	m.Findings = append(m.Findings, s.findings...)
+	if len(s.findings) > 0 {
+		m.Findings = append(m.Findings, s.findings...)
+	}
 	if s.found {
 		m.Tape() // an output that does not decode it itself tells of them, too
 	}
@@ -67,8 +77,9 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 
 // reset makes a message ready for another frame and keeps its buffers. Its head is to be set by the caller.
 func (m *Message) reset(data []byte, holes []hole) {
-	m.Findings = m.Findings[:0]
-	m.Nodes, m.data, m.holes, m.body, m.summed = m.Nodes[:0], data, holes, 0, summed{}
-	m.decoded, m.known, m.resolved, m.failed = false, false, false, nil
-	m.topic, m.topicField = "", 0
+	m.Findings, m.data, m.holes = m.Findings[:0], data, holes
+	m.known, m.resolved, m.topicField, m.summed.size = false, false, 0, 0
+	if m.decoded {
+		m.decoded, m.Nodes, m.body, m.failed = false, m.Nodes[:0], 0, nil
+	}
 }

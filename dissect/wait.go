@@ -63,9 +63,6 @@ func (h *half) hold(data []byte, from reassembly.Origin) {
 // wake lets go on what waits: a response whose request has come, and one that has waited long enough, as an orphan. It stops at the first
 // one that must wait on.
 func (h *half) wake(time int64) {
-	if h.state != waiting {
-		return
-	}
 	w, at := h.window, 0
 	for h.state == waiting {
 		data := w.data[at:]
