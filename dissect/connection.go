@@ -45,8 +45,7 @@ type conn struct {
 	spoken         map[int16]schema.Versions // by API key, what responses without their requests were taken for
 	messages       int
 	counted        int          // of pending.held, when memory was told last
-	recounted      int          // messages, when all that makes up memory was added up last
-	steady         bool         // no message had begun then
+	recountAt      int          // messages, when all that makes up memory is added up again; 0 where a message has begun
 	packets        int64        // that brought bytes
 	shares         []sessionKey // share sessions opened on it
 	rebalance      int64        // how long a member of its group may take to join, nanoseconds

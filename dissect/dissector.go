@@ -83,7 +83,7 @@ type Dissector struct {
 	frames     []*frame   // others, to be used again
 	buffers    [][]byte   // of frames, to be used again
 	message    Message    // the one that is being handed over
-	head       Head       // of message
+	head       Head       // of a response
 	request    Message    // the request of the exchange that is being handed over
 	exchange   Exchange
 	now        reassembly.Origin        // the latest packet that was heard of

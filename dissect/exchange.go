@@ -42,7 +42,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	}
 	r := f.request
 	d := c.dissector
-	m := d.begin(c, f, data, holes, size)
+	m := d.begin(&r.snapshot.Head, c, f, data, holes, size)
 	m.Kind, m.Header, m.API = schema.Request, r.header, r.api
 	m.findPlan()
 	r.number, r.end, r.last, r.whole = m.Number, f.last.Time, f.last, true
@@ -188,7 +188,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 		c.matchWhole(h, data)
 	}
 	d := c.dissector
-	m := d.begin(c, f, data, holes, size)
+	m := d.begin(&d.head, c, f, data, holes, size)
 	m.Kind = schema.Response
 	m.Header.CorrelationID = correlationID(data)
 	if f.request == nil {
@@ -198,7 +198,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 		r := f.request
 		m.Header, m.API, m.Request, m.enveloped = r.header, r.api, r.number, r.enveloped
 		if r.whole {
-			m.Timing = c.timing(r, f)
+			c.timing(&m.Timing, r, f)
 		}
 		m.findPlan()
 		c.saslHandshake(r, data)
@@ -258,12 +258,11 @@ func (c *conn) saslHandshake(r *request, data []byte) {
 }
 
 // timing splits the time from the request to the end of its answer.
-func (c *conn) timing(r *request, f *frame) Timing {
-	t := Timing{Latency: f.last.Time - r.end, Transfer: f.last.Time - f.start, Allowed: r.maxWait, InFlight: r.inFlight}
+func (c *conn) timing(t *Timing, r *request, f *frame) {
+	t.Latency, t.Transfer, t.Allowed, t.InFlight = f.last.Time-r.end, f.last.Time-f.start, r.maxWait, r.inFlight
 	t.Queued = max(0, min(c.lastDone, f.start)-r.end)
 	t.Service = t.Latency - t.Queued - t.Transfer
 	t.Excess = max(0, t.Service-r.maxWait) + t.Transfer
-	return t
 }
 
 // answered hands over an exchange and forgets the request. response is nil where none came.
@@ -299,8 +298,8 @@ func allowance(r *request) string {
 	return fmt.Sprintf("; it may wait %d ms", r.maxWait/1e6)
 }
 
-// begin fills in what every message has.
-func (d *Dissector) begin(c *conn, f *frame, data []byte, holes []hole, size int) *Message {
+// begin begins a message and fills in what every head has. That of a request is the one of its snapshot, which saves to copy it.
+func (d *Dissector) begin(h *Head, c *conn, f *frame, data []byte, holes []hole, size int) *Message {
 	d.number++
 	first := c.messages == 0
 	if c.messages++; first {
@@ -310,7 +309,7 @@ func (d *Dissector) begin(c *conn, f *frame, data []byte, holes []hole, size int
 			d.servers[c.ends.Server] = true
 		}
 	}
-	m, h := &d.message, &d.head
+	m := &d.message
 	m.reset(data, holes)
 	m.tools, m.Head = d.tools, h
 	*h = Head{} // field by field: a literal would be copied

@@ -57,7 +57,7 @@ const (
 type frame struct {
 	first    reassembly.Origin // the first packet that carried it, as the capture has them
 	last     reassembly.Origin // the last one
-	latest   reassembly.Origin // the packet that brought its latest bytes
+	latest   reassembly.Origin // the packet that brought its latest bytes, if there are several
 	start    int64             // the earliest capture time of its packets
 	count    int               // of its packets
 	list     []reassembly.Origin
@@ -94,7 +94,7 @@ func (h *half) release() {
 
 // begin makes f a new frame, each field set: a literal would be copied.
 func (f *frame) begin(from reassembly.Origin) {
-	f.first, f.last, f.latest, f.start, f.count = from, from, from, from.Time, 1
+	f.first, f.last, f.start, f.count = from, from, from.Time, 1
 	if f.listed {
 		f.list = append(f.list[:0], from)
 	}
@@ -104,6 +104,9 @@ func (f *frame) begin(from reassembly.Origin) {
 
 // add notes that the next bytes of the frame came with a packet.
 func (f *frame) add(from reassembly.Origin) {
+	if f.count == 1 {
+		f.latest = f.first
+	}
 	if from.Packet == f.latest.Packet && from.File == f.latest.File {
 		return
 	}

@@ -31,12 +31,15 @@ func (c *conn) memory() int {
 // changes, as a rule, and to add it all up each time costs 3 % of the way of a message.
 func (c *conn) charge(h *half) {
 	steady := h.state == inStep && !h.partial
-	if steady && c.steady && c.messages > recount && c.messages-c.recounted < recount {
+	if steady && c.messages < c.recountAt {
 		c.stream.Memory += c.pending.held - c.counted
 	} else {
-		c.stream.Memory, c.recounted = c.memory(), c.messages
+		c.stream.Memory, c.recountAt = c.memory(), 0
+		if steady && c.messages >= recount {
+			c.recountAt = c.messages + recount
+		}
 	}
-	c.steady, c.counted = steady, c.pending.held
+	c.counted = c.pending.held
 }
 
 // recount is after how many messages all is added up again, and how many there are at the beginning of a connection, when names become known.
@@ -86,7 +89,7 @@ func (r *request) memory() int {
 
 // lists is the memory behind a snapshot besides the frame.
 func (s *Snapshot) lists() int {
-	return originSize*cap(s.Packets.List) + int(unsafe.Sizeof(hole{}))*cap(s.holes) + int(unsafe.Sizeof(Finding{}))*cap(s.findings)
+	return originSize*cap(s.list) + int(unsafe.Sizeof(hole{}))*cap(s.holes) + int(unsafe.Sizeof(Finding{}))*cap(s.findings)
 }
 
 // forgotten takes note that the connection is given up to stay within the memory limit. What it carries remains open then.

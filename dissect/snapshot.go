@@ -1,9 +1,12 @@
 package dissect
 
+import "github.com/kdissect/kdissect/reassembly"
+
 // A Snapshot is a message that was not decoded yet, with bytes of its own: it lasts longer than the call that handed the
 // message over, and another goroutine may decode it.
 type Snapshot struct {
 	Head
+	list     []reassembly.Origin // the buffer of Packets.List
 	findings []Finding
 	data     []byte
 	holes    []hole
@@ -19,11 +22,13 @@ func (s *Snapshot) Take(m *Message, arena []byte) []byte {
 		known = known[:m.before] // decoding it again finds the others again
 	}
 	// Most messages have none of these; to append nothing takes as long as to copy the head.
-	list := s.Packets.List[:0]
 	s.findings, s.holes = s.findings[:0], s.holes[:0]
-	s.Head = *m.Head
-	if s.Packets.List = list; len(m.Packets.List) > 0 {
-		s.Packets.List = append(list, m.Packets.List...)
+	if m.Head != &s.Head {
+		s.Head = *m.Head
+	}
+	if len(s.Packets.List) > 0 {
+		s.list = append(s.list[:0], s.Packets.List...)
+		s.Packets.List = s.list
 	}
 	if len(known) > 0 {
 		s.findings = append(s.findings, known...)
