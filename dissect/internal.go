@@ -62,6 +62,11 @@ func (r *Record) controlType() int {
 	return t
 }
 
+// DecodesRecords tells whether keys or values of a batch may be decoded: it is of an internal topic, or a control batch.
+func (m *Message) DecodesRecords(topic string, b *Batch) bool {
+	return b.Control() || m.catalog.IsInternalTopic(topic)
+}
+
 // DecodeKey decodes the key of a record of an internal topic, or of a control record. It returns nil for everything else.
 func (m *Message) DecodeKey(topic string, b *Batch, r *Record) *Nested {
 	v := &View{data: r.Key}

@@ -12,7 +12,7 @@ import (
 
 // quickFacts reads the facts of an ordinary message. It returns false, and what it has read so far is void, when the message is not one.
 func (m *Message) quickFacts() bool {
-	if m.plan == nil || m.wrapping != inFrame || m.cut != nil || len(m.holes) > 0 || m.Header.Token {
+	if !m.straight() {
 		return false
 	}
 	at := m.plainHeader()

@@ -15,6 +15,8 @@ type JSON struct {
 	options Options
 	clock   clock
 	path    []byte
+	scripts map[*schema.Plan]script
+	whole   bool              // what is being written may be taken back, so it is not spilled
 	topics  []dissect.TopicID // that the message has no names of, in its fields and inside their values
 }
 
@@ -33,7 +35,7 @@ func (j *JSON) Needs() dissect.Needs {
 // Message implements dissect.Output.
 func (j *JSON) Message(m *dissect.Message) {
 	b := append(j.buf, `{"kind":"message","v":1,"number":`...)
-	b = strconv.AppendInt(b, m.Number, 10)
+	b = appendInt(b, m.Number)
 	if m.Connection != nil { // else it was given by hand
 		b = append(b, `,"time":"`...)
 		b = j.clock.appendTime(b, m.Time)
@@ -42,7 +44,7 @@ func (j *JSON) Message(m *dissect.Message) {
 		b = j.appendPackets(b, &m.Packets)
 	}
 	b = append(b, `,"size":`...)
-	b = strconv.AppendInt(b, int64(m.Size), 10)
+	b = appendInt(b, int64(m.Size))
 	if m.Structure() {
 		b = j.appendStructure(b, m)
 	} else {
@@ -79,13 +81,13 @@ func (j *JSON) Report(r *dissect.Report) {
 	}
 	if r.Message > 0 {
 		b = append(b, `,"message":`...)
-		b = strconv.AppendInt(b, r.Message, 10)
+		b = appendInt(b, r.Message)
 	}
 	if r.Packet > 0 {
 		b = append(b, `,"time":"`...)
 		b = j.clock.appendTime(b, r.Time)
 		b = append(b, `","packet":`...)
-		b = strconv.AppendInt(b, r.Packet, 10)
+		b = appendInt(b, r.Packet)
 		if j.options.several() {
 			b = appendString(append(b, `,"file":`...), j.options.file(r.File))
 		}
@@ -97,7 +99,7 @@ func (j *JSON) Report(r *dissect.Report) {
 
 func appendConnection(b []byte, c *dissect.Connection) []byte {
 	b = append(b, `,"connection":{"id":`...)
-	b = strconv.AppendInt(b, int64(c.ID), 10)
+	b = appendInt(b, int64(c.ID))
 	b = append(b, `,"client":"`...)
 	b = append(b, c.ClientName...)
 	b = append(b, `","server":"`...)
@@ -107,11 +109,11 @@ func appendConnection(b []byte, c *dissect.Connection) []byte {
 
 func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
 	b = append(b, `,"packets":{"first":`...)
-	b = strconv.AppendInt(b, p.First, 10)
+	b = appendInt(b, p.First)
 	b = append(b, `,"last":`...)
-	b = strconv.AppendInt(b, p.Last, 10)
+	b = appendInt(b, p.Last)
 	b = append(b, `,"count":`...)
-	b = strconv.AppendInt(b, int64(p.Count), 10)
+	b = appendInt(b, int64(p.Count))
 	if j.options.several() {
 		b = appendString(append(b, `,"file":`...), j.options.file(p.LastFile))
 		if p.FirstFile != p.LastFile {
@@ -124,7 +126,7 @@ func (j *JSON) appendPackets(b []byte, p *dissect.Packets) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = strconv.AppendInt(b, p.List[i].Packet, 10)
+			b = appendInt(b, p.List[i].Packet)
 		}
 		b = append(b, ']')
 		b = j.appendListFiles(b, p)
@@ -201,7 +203,7 @@ func appendInferred(b []byte, i *dissect.Inference) []byte {
 	}
 	b = append(b, ']')
 	if i.More > 0 {
-		b = strconv.AppendInt(append(b, `,"moreCandidates":`...), int64(i.More), 10)
+		b = appendInt(append(b, `,"moreCandidates":`...), int64(i.More))
 	}
 	return b
 }
@@ -210,7 +212,7 @@ func appendIntOrNull(b []byte, n int64, known bool) []byte {
 	if !known {
 		return append(b, `null`...)
 	}
-	return strconv.AppendInt(b, n, 10)
+	return appendInt(b, n)
 }
 
 // appendStructure appends a structure that is neither request nor response, in the form that those inside records have.
@@ -230,15 +232,16 @@ func (j *JSON) appendStructure(b []byte, m *dissect.Message) []byte {
 
 // appendBody appends the payload and what stands beside it.
 func (j *JSON) appendBody(b []byte, m *dissect.Message) []byte {
-	if b, ok := j.appendPlain(b, m); ok {
-		return b
-	}
 	b = append(b, `,"payload":`...)
+	j.namelessTopics(m)
+	if b, plain := j.appendPlain(b, m); plain {
+		b = j.appendFacts(b, m)
+		return j.appendTopicNames(b, m)
+	}
 	tape := m.Tape() // also of what is withheld: its findings are told
 	if m.Secret() && !j.options.ShowSecrets {
 		return append(b, `null,"payloadWithheld":"credential-bearing API"`...)
 	}
-	j.namelessTopics(m)
 	switch {
 	case m.Header.Token:
 		b = append(b, `{"token":`...)
@@ -361,15 +364,15 @@ func (j *JSON) appendPrimitive(b []byte, code schema.OpCode, value []byte) []byt
 	case schema.OpInt64:
 		return j.appendInt64(b, dissect.Int(code, value))
 	}
-	return strconv.AppendInt(b, dissect.Int(code, value), 10)
+	return appendInt(b, dissect.Int(code, value))
 }
 
 // appendInt64 appends a number of 64 bits. Programs that read all numbers as float64 lose digits from 2^53 on, so it may be a string.
 func (j *JSON) appendInt64(b []byte, n int64) []byte {
 	if !j.options.Int64Text {
-		return strconv.AppendInt(b, n, 10)
+		return appendInt(b, n)
 	}
-	return append(strconv.AppendInt(append(b, '"'), n, 10), '"')
+	return append(appendInt(append(b, '"'), n), '"')
 }
 
 // appendLong appends a key with a number of 64 bits.
@@ -383,6 +386,14 @@ func appendBase64(b, value []byte) []byte {
 	return append(b, '"')
 }
 
+// appendKey appends the name of a field, with a comma unless it is the first of its object.
+func appendKey(b []byte, op *schema.Op) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(b, op.Key...)
+}
+
 // appendUndecoded says what is left of a frame that does not decode to its end.
 func appendUndecoded(b []byte, m *dissect.Message) []byte {
 	rest := m.Undecoded()
@@ -390,9 +401,9 @@ func appendUndecoded(b []byte, m *dissect.Message) []byte {
 		return b
 	}
 	b = append(b, `,"undecoded":{"offset":`...)
-	b = strconv.AppendInt(b, int64(rest.Offset), 10)
+	b = appendInt(b, int64(rest.Offset))
 	b = append(b, `,"size":`...)
-	b = strconv.AppendInt(b, int64(rest.Size), 10)
+	b = appendInt(b, int64(rest.Size))
 	b = append(b, `,"reason":`...)
 	b = appendString(b, rest.Reason)
 	return append(b, '}')
@@ -437,7 +448,7 @@ func appendTiming(b []byte, m *dissect.Message) []byte {
 		b = appendNumber(b, "inFlight", int64(t.InFlight))
 	}
 	b = append(b, `,"request":`...)
-	return strconv.AppendInt(b, m.Request, 10)
+	return appendInt(b, m.Request)
 }
 
 func appendFindings(b []byte, findings []dissect.Finding) []byte {
@@ -457,7 +468,7 @@ func appendFindings(b []byte, findings []dissect.Finding) []byte {
 		b = append(b, '"')
 		if f.Offset >= 0 {
 			b = append(b, `,"offset":`...)
-			b = strconv.AppendInt(b, int64(f.Offset), 10)
+			b = appendInt(b, int64(f.Offset))
 		}
 		b = append(b, `,"text":`...)
 		b = appendString(b, f.Text)

@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/base64"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -104,7 +103,7 @@ func appendText(b []byte, name string, value []byte) []byte {
 }
 
 func appendNumber(b []byte, name string, n int64) []byte {
-	return strconv.AppendInt(appendName(b, name), n, 10)
+	return appendInt(appendName(b, name), n)
 }
 
 func appendTopics(b []byte, topics []dissect.TopicFacts) []byte {
@@ -126,7 +125,7 @@ func appendTopics(b []byte, topics []dissect.TopicFacts) []byte {
 				if k > 0 {
 					b = append(b, ',')
 				}
-				b = strconv.AppendInt(b, int64(p), 10)
+				b = appendInt(b, int64(p))
 			}
 			b = append(b, ']')
 		}
@@ -142,7 +141,7 @@ func (j *JSON) appendErrors(b []byte, m *dissect.Message, errors []dissect.Error
 			b = append(b, ',')
 		}
 		b = append(b, `{"code":`...)
-		b = strconv.AppendInt(b, int64(e.Code), 10)
+		b = appendInt(b, int64(e.Code))
 		b = append(b, `,"name":`...)
 		b = appendString(b, schema.ErrorName(e.Code))
 		b = append(b, `,"path":`...)

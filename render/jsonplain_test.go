@@ -2,6 +2,8 @@ package render
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -27,15 +29,30 @@ func (w *twice) Message(m *dissect.Message) {
 	var s dissect.Snapshot
 	s.Take(m, nil)
 	m = w.reader.Message(&s)
-	if plan, _, _ := m.Plain(); plan != nil {
+	if _, plain := newTwice(w.t, w.options).appendPlain([]byte{}, m); plain {
 		w.plain++
 	}
-	straight := w.write(m)
-	m = w.reader.Message(&s)
+	w.same(&s, w.write)
+	w.same(&s, w.log)
+}
+
+func (w *twice) same(s *dissect.Snapshot, write func(*dissect.Message) string) {
+	straight := write(w.reader.Message(s))
+	m := w.reader.Message(s)
 	m.Tape()
-	if taped := w.write(m); straight != taped {
+	if taped := write(m); straight != taped {
 		w.t.Errorf("straight from the bytes:\n%s\nalong the tape:\n%s", straight, taped)
 	}
+}
+
+// log returns what the format "requestlog" has of a message, with its findings.
+func (w *twice) log(m *dissect.Message) string {
+	var findings bytes.Buffer
+	l := NewRequestLog(io.Discard, &findings, w.options)
+	payload := string(l.appendPayload(nil, "", m))
+	l.findings.note(m, m.Findings)
+	l.Flush()
+	return payload + "\n" + findings.String()
 }
 
 func (w *twice) write(m *dissect.Message) string {
@@ -48,7 +65,7 @@ func (w *twice) write(m *dissect.Message) string {
 
 func (w *twice) Report(*dissect.Report) {}
 
-var plainOptions = []Options{{Records: RecordsBatches}, {Records: RecordsSize, Int64Text: true}, {Records: RecordsNone, ShowSecrets: true}}
+var plainOptions = []Options{{Records: RecordsBatches}, {Records: RecordsSize, Int64Text: true}, {Records: RecordsNone, ShowSecrets: true}, {Records: RecordsFull}}
 
 func TestPlainCaptures(t *testing.T) {
 	for _, name := range slices.Concat(captures(t), capturesIn(t, casesDir)) {
@@ -125,4 +142,26 @@ func TestPlainBadText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Records of which there is more than is held of one message are written as they come: along the tape, since what was written cannot be taken back.
+func TestPlainLarge(t *testing.T) {
+	record := slices.Concat(unhex(t, "e00f 00 00 00 01"), unhex(t, "d20f"), bytes.Repeat([]byte{'x'}, 1001), []byte{0})
+	const count = 2 * spillSize / 1000
+	batch := recordBatch(t, 1, count, gzipped(t, bytes.Repeat(record, count)))
+	ask := produceTo(t, "t", slices.Concat(batch, batch))
+	for name, create := range map[string]func(io.Writer) Format{
+		"json":       func(w io.Writer) Format { return NewJSON(w, Options{Records: RecordsFull}) },
+		"requestlog": func(w io.Writer) Format { return NewRequestLog(w, io.Discard, Options{Records: RecordsFull}) },
+	} {
+		var out bytes.Buffer
+		format := create(&out)
+		converse(format, ask)
+		format.Flush()
+		line, _, _ := strings.Cut(out.String(), "\n")
+		if n := strings.Count(line, strings.Repeat("x", 1001)); n != 2*count || !json.Valid([]byte(line)) {
+			t.Errorf("%s: %d records, want %d", name, n, 2*count)
+		}
+	}
+	converse(newTwice(t, Options{Records: RecordsFull}), ask)
 }

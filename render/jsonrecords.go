@@ -2,7 +2,6 @@ package render
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -21,6 +20,9 @@ func (j *JSON) appendBatches(b []byte, m *dissect.Message, field *dissect.Node, 
 	b = append(b, '[')
 	first := true
 	for batch := range m.Batches(field) {
+		if j.tooLarge(b) {
+			break
+		}
 		if !first {
 			b = append(b, ',')
 		}
@@ -29,7 +31,7 @@ func (j *JSON) appendBatches(b []byte, m *dissect.Message, field *dissect.Node, 
 		b = append(b, '{')
 		if batch.Partial {
 			b = append(b, `"partial":true,"size":`...)
-			b = strconv.AppendInt(b, int64(batch.Size), 10)
+			b = appendInt(b, int64(batch.Size))
 		}
 		b = j.appendBatchHeader(b, batch, valid, known)
 		if j.options.Records == RecordsFull && !batch.Partial {
@@ -113,7 +115,7 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *d
 		return append(appendName(b, "records"), `null`...)
 	}
 	b = append(appendName(b, "records"), '[')
-	count, base := 0, int64(0)
+	count, base, decoded := 0, int64(0), m.DecodesRecords(topic, batch)
 	for r := range set.Each {
 		if count == 0 {
 			base = r.Offset
@@ -121,7 +123,13 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *d
 			b = append(b, ',')
 		}
 		count++
-		b = j.spill(j.appendRecord(b, m, topic, batch, r))
+		b = j.appendRecord(b, m, topic, batch, r, decoded)
+		if j.tooLarge(b) {
+			break
+		}
+		if !j.whole {
+			b = j.spill(b)
+		}
 	}
 	b = append(b, ']')
 	if batch.Magic < 2 && batch.Codec() != 0 && count > 0 {
@@ -130,17 +138,27 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *d
 	return b
 }
 
-func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *dissect.Batch, r *dissect.Record) []byte {
+// tooLarge tells whether what must not be spilled has grown to what would be.
+func (j *JSON) tooLarge(b []byte) bool { return j.whole && len(b) >= spillSize }
+
+// appendRecord appends a record. decoded says whether its key or value may be a structure.
+func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *dissect.Batch, r *dissect.Record, decoded bool) []byte {
 	b = append(b, `{"offset":`...)
 	b = j.appendInt64(b, r.Offset)
 	if r.HasTimestamp {
 		b = j.appendLong(b, "timestamp", r.Timestamp)
 	}
 	b = appendTextOrBase64(b, "key", r.Key)
-	if key := m.DecodeKey(topic, batch, r); key != nil {
+	var key, value *dissect.Nested
+	if decoded {
+		key = m.DecodeKey(topic, batch, r)
+	}
+	if key != nil {
 		b = j.appendDecoded(b, m, "keyDecoded", key)
 	}
-	value := m.DecodeValue(topic, batch, r)
+	if decoded {
+		value = m.DecodeValue(topic, batch, r)
+	}
 	withheld := m.WithholdsValue(topic, r, value) && !j.options.ShowSecrets
 	if withheld {
 		b = append(b, `,"value":null,"valueWithheld":"credential-bearing record"`...)
@@ -243,11 +261,12 @@ func (j *JSON) appendNested(b []byte, m *dissect.Message) []byte {
 // appendTextOrBase64 appends bytes as text where they are that, else as base64 under another name.
 func appendTextOrBase64(b []byte, name string, value []byte) []byte {
 	b = appendName(b, name)
-	switch {
-	case value == nil:
+	if value == nil {
 		return append(b, `null`...)
-	case utf8.Valid(value):
-		return appendString(b, value)
+	}
+	plain := plainLength(value)
+	if validFrom(value, plain) {
+		return appendStringFrom(b, value, plain)
 	}
 	b = append(b[:len(b)-2], `Base64":`...)
 	return appendBase64(b, value)

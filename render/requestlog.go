@@ -2,7 +2,6 @@ package render
 
 import (
 	"io"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -10,15 +9,13 @@ import (
 // RequestLog writes one object a line for each exchange that has a Kafka header, when it is complete, in the shape of the lines that a
 // broker's kafka.request.logger writes. Findings go to another writer.
 type RequestLog struct {
-	sink
-	json     JSON
+	json     JSON // its buffer is that of the lines: a value that is large is written before its line is whole
 	findings findingLog
-	names    map[string]string // API names in the broker's spelling
 }
 
 // NewRequestLog returns the format "requestlog"; findings are written to log.
 func NewRequestLog(w, log io.Writer, o Options) *RequestLog {
-	return &RequestLog{sink: sink{w: w}, json: JSON{options: o}, findings: findingLog{sink{w: log}, &o}, names: map[string]string{}}
+	return &RequestLog{json: JSON{sink: sink{w: w}, options: o}, findings: findingLog{sink{w: log}, &o}}
 }
 
 // Needs implements Format.
@@ -42,12 +39,12 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 	if h.Token {
 		return
 	}
-	b := append(l.buf, `{"requestHeader":{"requestApiKey":`...)
-	b = strconv.AppendInt(b, int64(h.APIKey), 10)
+	b := append(l.json.buf, `{"requestHeader":{"requestApiKey":`...)
+	b = appendInt(b, int64(h.APIKey))
 	b = append(b, `,"requestApiVersion":`...)
-	b = strconv.AppendInt(b, int64(h.Version), 10)
+	b = appendInt(b, int64(h.Version))
 	b = append(b, `,"correlationId":`...)
-	b = strconv.AppendInt(b, int64(h.CorrelationID), 10)
+	b = appendInt(b, int64(h.CorrelationID))
 	b = append(b, `,"clientId":`...)
 	if h.ClientIDNull {
 		b = append(b, `null`...)
@@ -56,26 +53,26 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 	}
 	if name := x.Request.Name(); name != "" {
 		b = append(b, `,"requestApiKeyName":"`...)
-		b = append(b, l.brokerName(name)...)
+		b = appendBrokerName(b, name)
 		b = append(b, '"')
 	}
 	b = append(b, '}')
-	b = l.appendPayload(b, `,"request`, x.Request)
-	b = l.appendPayload(b, `,"response`, x.Response)
+	b = l.appendPayload(b, `,"request":`, x.Request)
+	b = l.appendPayload(b, `,"response":`, x.Response)
 	b = append(b, `,"connection":"`...)
 	c := x.Request.Connection
 	b = append(b, c.ServerName...)
 	b = append(b, '-')
 	b = append(b, c.ClientName...)
 	b = append(b, '-')
-	b = strconv.AppendInt(b, int64(c.ID), 10)
+	b = appendInt(b, int64(c.ID))
 	b = append(b, '"')
 	if x.Response != nil {
 		b = append(b, `,"totalTimeMs":`...)
 		b = appendMillis(b, x.Response.Timing.Latency)
 	}
-	l.buf = append(b, '}', '\n')
-	l.written()
+	l.json.buf = append(b, '}', '\n')
+	l.json.written()
 	l.findings.note(x.Request, x.Request.Findings)
 	if x.Response != nil {
 		l.findings.note(x.Response, x.Response.Findings)
@@ -85,35 +82,35 @@ func (l *RequestLog) Exchange(x *dissect.Exchange) {
 // appendPayload appends a body under a name, or null where there is none: a broker logs no half messages.
 func (l *RequestLog) appendPayload(b []byte, name string, m *dissect.Message) []byte {
 	b = append(b, name...)
-	if m != nil {
-		m.Tape() // also of what is withheld: its findings are told
+	if m == nil {
+		return append(b, `null`...)
 	}
-	switch {
-	case m == nil || m.Cut() || m.Secret() && !l.json.options.ShowSecrets || m.Body() == 0:
-		return append(b, `":null`...)
+	if b, plain := l.json.appendPlain(b, m); plain {
+		return b
 	}
-	b = append(b, '"', ':')
+	m.Tape() // also of what is withheld: its findings are told
+	if m.Cut() || m.Secret() && !l.json.options.ShowSecrets || m.Body() == 0 {
+		return append(b, `null`...)
+	}
 	return l.json.appendValue(b, &m.View, m, m.Body())
 }
+
+// Close implements Format.
+func (l *RequestLog) Close(*dissect.Counts) {}
 
 // Flush implements Format.
 func (l *RequestLog) Flush() error {
 	l.findings.Flush()
-	return l.sink.Flush()
+	return l.json.Flush()
 }
 
-// brokerName spells an API as Kafka's ApiKeys does: FIND_COORDINATOR for FindCoordinator.
-func (l *RequestLog) brokerName(api string) string {
-	if name, known := l.names[api]; known {
-		return name
-	}
-	var b []byte
+// appendBrokerName spells an API as Kafka's ApiKeys does: FIND_COORDINATOR for FindCoordinator.
+func appendBrokerName(b []byte, api string) []byte {
 	for i, c := range []byte(api) {
 		if 'A' <= c && c <= 'Z' && i > 0 {
 			b = append(b, '_')
 		}
 		b = append(b, c&^0x20)
 	}
-	l.names[api] = string(b)
-	return l.names[api]
+	return b
 }

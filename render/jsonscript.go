@@ -1,0 +1,127 @@
+package render
+
+import "github.com/kdissect/kdissect/schema"
+
+// A script is a plan in the form that plain messages are written by. All that stands between two values is put together once: braces, commas and names.
+type script []scriptStep
+
+// A scriptStep writes one value and what stands in front of it.
+type scriptStep struct {
+	text     string
+	short    [32]byte   // the text again, where it is not longer
+	op       *schema.Op // of the value
+	sizeKey  string     // of records, the name of their size
+	code     schema.OpCode
+	prefix   schema.Prefix
+	nullable bool
+	zero     bool // another value than 0 gives rise to a finding
+	topic    bool // the records behind it are of this topic
+	size     int32
+	next     int32 // index of the first step behind this one and all inside
+}
+
+// noValue is the code of a step that writes only text.
+const noValue = schema.OpTags + 1
+
+// script returns that of a plan.
+func (j *JSON) script(plan *schema.Plan) script {
+	s, made := j.scripts[plan]
+	if !made {
+		w := scriptWriter{ops: plan.Ops, records: j.options.Records}
+		w.structure(0, 0)
+		if w.endText(); !w.tooDeep {
+			s = w.steps
+		}
+		if j.scripts == nil {
+			j.scripts = map[*schema.Plan]script{}
+		}
+		j.scripts[plan] = s
+	}
+	return s
+}
+
+// maxPlainDepth is how deep structures nest in a body that is written along a script. The deepest of Kafka has 7 levels.
+const maxPlainDepth = 16
+
+type scriptWriter struct {
+	ops     []schema.Op
+	records RecordsMode
+	steps   script
+	text    []byte // to stand in front of the next value
+	tooDeep bool
+}
+
+func (w *scriptWriter) structure(i int32, depth int) {
+	if depth == maxPlainDepth {
+		w.tooDeep = true
+		return
+	}
+	w.text = append(w.text, '{')
+	for f := i + 1; f < w.ops[i].Next; f = w.ops[f].Next {
+		w.field(f, depth)
+	}
+	w.text = append(w.text, '}')
+}
+
+func (w *scriptWriter) field(i int32, depth int) {
+	op := &w.ops[i]
+	if op.Code == schema.OpTags || op.Code == schema.OpRecords && w.records == RecordsNone {
+		w.add(op, "") // what was put together is for the field behind it
+		return
+	}
+	if n := len(w.text); n == 0 || w.text[n-1] != '{' {
+		w.text = append(w.text, ',')
+	}
+	if op.Code != schema.OpRecords {
+		w.text = append(w.text, op.Key...)
+	}
+	w.value(i, depth)
+}
+
+func (w *scriptWriter) value(i int32, depth int) {
+	op := &w.ops[i]
+	if op.Code == schema.OpStruct && !op.Nullable {
+		w.structure(i, depth+1)
+		return
+	}
+	at := w.add(op, w.takeText())
+	switch op.Code {
+	case schema.OpStruct:
+		w.structure(i, depth+1)
+	case schema.OpArray:
+		w.value(i+1, depth)
+	}
+	w.endText()
+	w.steps[at].next = int32(len(w.steps))
+}
+
+// add adds a step that writes what an Op stands for, and returns its index.
+func (w *scriptWriter) add(op *schema.Op, text string) int {
+	step := scriptStep{text: text, op: op, code: op.Code, prefix: op.Prefix(), nullable: op.Nullable, size: op.Fixed,
+		zero: op.Role == schema.ErrorCode || op.Role == schema.ThrottleTime, topic: w.records == RecordsFull && (op.Role == schema.TopicName || op.Role == schema.TopicID && !op.Element)}
+	if op.Code == schema.OpRecords {
+		step.sizeKey = `"` + op.JSON + sizeSuffix + `":`
+	}
+	return w.append(step)
+}
+
+func (w *scriptWriter) append(step scriptStep) int {
+	at := len(w.steps)
+	copy(step.short[:], step.text)
+	step.next = int32(at) + 1
+	w.steps = append(w.steps, step)
+	return at
+}
+
+func (w *scriptWriter) takeText() string {
+	text := string(w.text)
+	w.text = w.text[:0]
+	return text
+}
+
+// endText adds a step for text that no value follows.
+func (w *scriptWriter) endText() {
+	if len(w.text) > 0 {
+		w.append(scriptStep{text: w.takeText(), code: noValue})
+	}
+}
