@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/reassembly"
@@ -206,7 +205,7 @@ func appendFigures(b []byte, figures []figure) []byte {
 		if f.label == "" && f.key != "all" {
 			b = appendFigures(b, f.parts)
 		} else {
-			b = strconv.AppendInt(b, f.n, 10)
+			b = appendInt(b, f.n)
 		}
 	}
 	return append(b, '}')

@@ -35,7 +35,7 @@ func (c *clock) at(ns int64) int64 {
 func (c *clock) appendTime(b []byte, ns int64) []byte {
 	rest := c.at(ns)
 	b = append(append(b, c.text...), '.')
-	return c.appendZone(appendDigits(b, rest, 9))
+	return c.appendZone(appendDigits(b, uint64(rest), 9))
 }
 
 func (c *clock) appendZone(b []byte) []byte {
@@ -49,7 +49,7 @@ func (c *clock) appendZone(b []byte) []byte {
 func (c *clock) appendInstantMillis(b []byte, ms int64) []byte {
 	rest := c.at(ms * 1e6)
 	b = append(append(b, c.text...), '.')
-	return c.appendZone(appendDigits(b, rest/1e6, 3))
+	return c.appendZone(appendDigits(b, uint64(rest/1e6), 3))
 }
 
 // appendWhen appends date and time with microseconds, or with nanoseconds where the capture has them.
@@ -60,9 +60,9 @@ func (c *clock) appendWhen(b []byte, ns int64) []byte {
 	b = append(b, c.text[dateLen:]...)
 	b = append(b, '.')
 	if rest%1e3 == 0 {
-		return appendDigits(b, rest/1e3, 6)
+		return appendDigits(b, uint64(rest/1e3), 6)
 	}
-	return appendDigits(b, rest, 9)
+	return appendDigits(b, uint64(rest), 9)
 }
 
 // appendDateMillis appends milliseconds since the Unix epoch as date and time: 2026-11-29 10:00:00.150.
@@ -70,31 +70,19 @@ func (c *clock) appendDateMillis(b []byte, ms int64) []byte {
 	rest := c.at(ms * 1e6)
 	b = append(b, c.text...)
 	b[len(b)-len(c.text)+dateLen-1] = ' '
-	return appendDigits(append(b, '.'), rest/1e6, 3)
+	return appendDigits(append(b, '.'), uint64(rest/1e6), 3)
 }
 
 // appendTimeMillis appends milliseconds since the Unix epoch as time of day: 10:00:00.150.
 func (c *clock) appendTimeMillis(b []byte, ms int64) []byte {
 	rest := c.at(ms * 1e6)
 	b = append(b, c.text[dateLen:]...)
-	return appendDigits(append(b, '.'), rest/1e6, 3)
+	return appendDigits(append(b, '.'), uint64(rest/1e6), 3)
 }
 
 // appendTimeOfDay appends hours to microseconds: 10:00:00.000150.
 func (c *clock) appendTimeOfDay(b []byte, ns int64) []byte {
 	rest := c.at(ns)
 	b = append(append(b, c.text[dateLen:]...), '.')
-	return appendDigits(b, rest/1e3, 6)
-}
-
-// appendDigits appends the last digits of a number, with zeros in front.
-func appendDigits(b []byte, n int64, digits int) []byte {
-	at := len(b) + digits
-	b = append(b, "000000000"[:digits]...)
-	for n > 0 {
-		at--
-		b[at] = byte('0' + n%10)
-		n /= 10
-	}
-	return b
+	return appendDigits(b, uint64(rest/1e3), 6)
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -24,16 +23,16 @@ const DefaultFields = "number,time,connection,clientId,client,server,api,version
 
 // tableColumns are the facts that a table can have as columns. Sizes are in bytes, times of an exchange in milliseconds.
 var tableColumns = [...]Column{
-	{"number", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return strconv.AppendInt(b, number(x), 10) }},
+	{"number", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return appendInt(b, number(x)) }},
 	{"request", func(_ *Table, b []byte, x *dissect.Exchange) []byte {
 		if x.Request == nil {
 			return b
 		}
-		return strconv.AppendInt(b, x.Request.Number, 10)
+		return appendInt(b, x.Request.Number)
 	}},
 	{"time", func(t *Table, b []byte, x *dissect.Exchange) []byte { return t.timer.appendInstant(b, leading(x).Time) }},
 	{"connection", func(_ *Table, b []byte, x *dissect.Exchange) []byte {
-		return strconv.AppendInt(b, int64(leading(x).Connection.ID), 10)
+		return appendInt(b, int64(leading(x).Connection.ID))
 	}},
 	{"client", func(_ *Table, b []byte, x *dissect.Exchange) []byte {
 		return append(b, leading(x).Connection.ClientName...)
@@ -55,9 +54,9 @@ var tableColumns = [...]Column{
 		if x.Request == nil {
 			return b
 		}
-		return strconv.AppendInt(b, int64(x.Request.Size), 10)
+		return appendInt(b, int64(x.Request.Size))
 	}},
-	{"responseSize", ofAnswer(func(b []byte, r *dissect.Message) []byte { return strconv.AppendInt(b, int64(r.Size), 10) })},
+	{"responseSize", ofAnswer(func(b []byte, r *dissect.Message) []byte { return appendInt(b, int64(r.Size)) })},
 	{"latency", ofTiming(func(t *dissect.Timing) int64 { return t.Latency })},
 	{"queued", ofTiming(func(t *dissect.Timing) int64 { return t.Queued })},
 	{"service", ofTiming(func(t *dissect.Timing) int64 { return t.Service })},
@@ -150,7 +149,7 @@ func ofText(of func(*dissect.Facts) []byte) cellWriter {
 func ofRecords(of func(*dissect.Facts) int64) cellWriter {
 	return func(_ *Table, b []byte, x *dissect.Exchange) []byte {
 		if f := recordFacts(x); f != nil {
-			return strconv.AppendInt(b, of(f), 10)
+			return appendInt(b, of(f))
 		}
 		return b
 	}
@@ -239,7 +238,7 @@ func appendPartitions(b []byte, f *dissect.Facts) []byte {
 				b = append(b, ',')
 			}
 			b = append(appendListedTopic(b, &f.Topics[i]), '/')
-			b = strconv.AppendInt(b, int64(p), 10)
+			b = appendInt(b, int64(p))
 		}
 	}
 	return b

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"strconv"
-
 	"github.com/kdissect/kdissect/dissect"
 )
 
@@ -64,7 +62,7 @@ func (l *findingLog) appendReport(b []byte, r *dissect.Report) []byte {
 		b = append(b, f.Code...)
 		if r.Connection != nil {
 			b = append(b, " c"...)
-			b = strconv.AppendInt(b, int64(r.Connection.ID), 10)
+			b = appendInt(b, int64(r.Connection.ID))
 			b = append(append(b, ' '), r.Connection.ClientName...)
 			b = append(append(b, " > "...), r.Connection.ServerName...)
 		} else if l.options.several() {
@@ -72,16 +70,16 @@ func (l *findingLog) appendReport(b []byte, r *dissect.Report) []byte {
 		}
 		if r.Message > 0 {
 			b = append(b, " message "...)
-			b = strconv.AppendInt(b, r.Message, 10)
+			b = appendInt(b, r.Message)
 		}
 		if r.Packet > 0 {
 			b = append(b, " packet "...)
-			b = strconv.AppendInt(b, r.Packet, 10)
+			b = appendInt(b, r.Packet)
 			b = appendFile(b, l.options, r.File)
 		}
 		if f.Offset >= 0 {
 			b = append(b, " offset "...)
-			b = strconv.AppendInt(b, int64(f.Offset), 10)
+			b = appendInt(b, int64(f.Offset))
 		}
 		b = append(b, ": "...)
 		b = appendEscaped(b, f.Text, false)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -30,12 +29,12 @@ type column struct {
 }
 
 var summaryColumns = [...]column{
-	{"NUM", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return strconv.AppendInt(b, number(x), 10) }},
+	{"NUM", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendInt(b, number(x)) }},
 	{"TIME", 15, func(s *Summary, b []byte, x *dissect.Exchange) []byte {
 		return s.timer.appendDay(b, leading(x).Time)
 	}},
 	{"CONN", 5, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return strconv.AppendInt(append(b, 'c'), int64(leading(x).Connection.ID), 10)
+		return appendInt(append(b, 'c'), int64(leading(x).Connection.ID))
 	}},
 	{"CLIENT", 34, appendClient},
 	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
@@ -99,7 +98,7 @@ func appendAPI(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 	case x.Request == nil:
 		return b
 	}
-	return strconv.AppendInt(b, int64(m.Header.APIKey), 10)
+	return appendInt(b, int64(m.Header.APIKey))
 }
 
 func appendVersion(_ *Summary, b []byte, x *dissect.Exchange) []byte {
@@ -114,7 +113,7 @@ func appendUnless(b []byte, absent bool, n int64) []byte {
 	if absent {
 		return b
 	}
-	return strconv.AppendInt(b, n, 10)
+	return appendInt(b, n)
 }
 
 func appendLatencyMillis(b []byte, r *dissect.Message) []byte {
@@ -305,14 +304,14 @@ func round(ns int64) int64 {
 func appendSize(b []byte, n int) []byte {
 	units := "KMG"
 	if n < 1000 {
-		return strconv.AppendInt(b, int64(n), 10)
+		return appendInt(b, int64(n))
 	}
 	tenths := (n*10 + 512) / 1024
 	for len(units) > 1 && tenths >= 10000 {
 		tenths = (tenths + 512) / 1024
 		units = units[1:]
 	}
-	b = strconv.AppendInt(b, int64(tenths/10), 10)
+	b = appendInt(b, int64(tenths/10))
 	if tenths < 1000 {
 		b = append(b, '.', byte('0'+tenths%10))
 	}
@@ -349,10 +348,10 @@ func appendResult(b []byte, x *dissect.Exchange) []byte {
 	}
 	b = append(b, schema.ErrorName(code)...)
 	if same > 1 {
-		b = strconv.AppendInt(append(b, " x"...), int64(same), 10)
+		b = appendInt(append(b, " x"...), int64(same))
 	}
 	if others := len(errors) - same; others > 0 {
-		b = strconv.AppendInt(append(b, " +"...), int64(others), 10)
+		b = appendInt(append(b, " +"...), int64(others))
 	}
 	return b
 }
@@ -406,7 +405,7 @@ func appendWho(b []byte, start int, request *dissect.Message) []byte {
 		b = appendEscaped(b, q.SoftwareVersion, false)
 	}
 	if q.Replica >= 0 {
-		b = strconv.AppendInt(append(space(b, start), "replica "...), q.Replica, 10)
+		b = appendInt(append(space(b, start), "replica "...), q.Replica)
 	}
 	b = appendLabelled(b, start, "group", q.Group)
 	b = appendLabelled(b, start, "member", q.Member)
@@ -433,7 +432,7 @@ func appendContents(b []byte, start int, x *dissect.Exchange) []byte {
 	b = appendOutcome(b, start, x)
 	if q.HasAcks {
 		b = append(space(b, start), "acks="...)
-		b = strconv.AppendInt(b, int64(q.Acks), 10)
+		b = appendInt(b, int64(q.Acks))
 	}
 	if q.HasRecords {
 		b = appendCount(space(b, start), int64(q.Batches), "batch", "batches")
@@ -450,7 +449,7 @@ func appendOutcome(b []byte, start int, x *dissect.Exchange) []byte {
 			break
 		}
 		if id := x.Response.Facts().ProducerID; id >= 0 {
-			b = strconv.AppendInt(append(space(b, start), "producer id "...), id, 10)
+			b = appendInt(append(space(b, start), "producer id "...), id)
 		}
 	case "FindCoordinator":
 		b = appendCoordinator(b, start, x.Response)
@@ -475,9 +474,9 @@ func appendCoordinator(b []byte, start int, answer *dissect.Message) []byte {
 	if id == nil || host == nil || port == nil || answer.Int(id) < 0 {
 		return b
 	}
-	b = strconv.AppendInt(append(space(b, start), "-> "...), answer.Int(id), 10)
+	b = appendInt(append(space(b, start), "-> "...), answer.Int(id))
 	b = appendEscaped(append(b, '@'), answer.Bytes(host), false)
-	return strconv.AppendInt(append(b, ':'), answer.Int(port), 10)
+	return appendInt(append(b, ':'), answer.Int(port))
 }
 
 // valueNamed returns the first value in the body whose field has one of some names, nil when it is not there.
@@ -495,12 +494,12 @@ func valueNamed(m *dissect.Message, names ...string) *dissect.Node {
 func appendHeld(b []byte, start int, request *dissect.Message) []byte {
 	if q := request.Facts(); q.HasSession && q.SessionID != 0 {
 		b = append(space(b, start), "session "...)
-		b = strconv.AppendInt(b, q.SessionID, 10)
+		b = appendInt(b, q.SessionID)
 		b = append(b, '/')
-		b = strconv.AppendInt(b, q.SessionEpoch, 10)
+		b = appendInt(b, q.SessionEpoch)
 	}
 	if s := request.Session; s != nil && s.Known && s.Step == dissect.SessionContinues {
-		b = strconv.AppendInt(append(space(b, start), "holds "...), int64(s.Partitions), 10)
+		b = appendInt(append(space(b, start), "holds "...), int64(s.Partitions))
 		if s.Added+s.Forgotten > 0 {
 			b = fmt.Appendf(b, " (+%d -%d)", s.Added, s.Forgotten)
 		}
@@ -525,7 +524,7 @@ func appendLabelled(b []byte, start int, label string, value []byte) []byte {
 }
 
 func appendCount(b []byte, n int64, one, many string) []byte {
-	b = strconv.AppendInt(b, n, 10)
+	b = appendInt(b, n)
 	b = append(b, ' ')
 	if n == 1 {
 		return append(b, one...)
@@ -547,22 +546,22 @@ func appendTopic(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answer
 		} else {
 			b = append(b, ',')
 		}
-		b = strconv.AppendInt(b, int64(p), 10)
+		b = appendInt(b, int64(p))
 	}
 	if len(t.Partitions) != 1 {
 		if answered {
 			b = append(b, '+')
-			b = strconv.AppendInt(b, t.Records, 10)
+			b = appendInt(b, t.Records)
 		}
 		return b
 	}
 	if offset, ok := offsetOf(t, request); ok {
 		b = append(b, '@')
-		b = strconv.AppendInt(b, offset, 10)
+		b = appendInt(b, offset)
 	}
 	if answered {
 		b = append(b, '+')
-		b = strconv.AppendInt(b, t.Records, 10)
+		b = appendInt(b, t.Records)
 	}
 	return b
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -82,7 +81,7 @@ const farthest = math.MaxInt64 / 1_000_000
 // appendStamp appends the timestamp of a record, which is in milliseconds: one that is no time of our centuries as the number it is.
 func (t *timer) appendStamp(b []byte, ms int64) []byte {
 	if ms < -farthest || ms > farthest {
-		return strconv.AppendInt(b, ms, 10)
+		return appendInt(b, ms)
 	}
 	if b, done := t.appendElapsed(b, ms*1e6); done {
 		return b
@@ -96,10 +95,10 @@ func appendSeconds(b []byte, ns int64) []byte {
 	if ns < 0 {
 		b, n = append(b, '-'), -n
 	}
-	b = append(strconv.AppendUint(b, n/1e9, 10), '.')
+	b = append(appendInt(b, int64(n/1e9)), '.')
 	rest := int64(n % 1e9)
 	if rest%1e3 == 0 {
-		return appendDigits(b, rest/1e3, 6)
+		return appendDigits(b, uint64(rest/1e3), 6)
 	}
-	return appendDigits(b, rest, 9)
+	return appendDigits(b, uint64(rest), 9)
 }

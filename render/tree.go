@@ -286,7 +286,7 @@ func appendMicros(b []byte, ns int64) []byte {
 	micros := (ns + 500) / 1000
 	b = appendInt(b, micros/1000)
 	if rest := micros % 1000; rest > 0 {
-		b = appendDigits(append(b, '.'), rest, 3)
+		b = appendDigits(append(b, '.'), uint64(rest), 3)
 	}
 	return append(b, " ms"...)
 }

@@ -83,18 +83,3 @@ func appendOffset(b []byte, offset uint32) []byte {
 	}
 	return append(b, hexDigits[offset>>12&15], hexDigits[offset>>8&15], hexDigits[offset>>4&15], hexDigits[offset&15])
 }
-
-// appendInt appends a number. Most are small.
-func appendInt(b []byte, n int64) []byte {
-	switch u := uint64(n); {
-	case u < 10:
-		return append(b, byte('0'+u))
-	case u < 100:
-		return append(b, byte('0'+u/10), byte('0'+u%10))
-	case u < 1000:
-		return append(b, byte('0'+u/100), byte('0'+u/10%10), byte('0'+u%10))
-	case n == -1:
-		return append(b, '-', '1')
-	}
-	return strconv.AppendInt(b, n, 10)
-}
