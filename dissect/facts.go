@@ -175,9 +175,7 @@ func (f *Facts) take(op *schema.Op, value []byte, node int) {
 	case schema.Acks:
 		f.Acks, f.HasAcks = int16(Int(op.Code, value)), true
 	case schema.Offset:
-		if t := f.lastTopic(); t != nil && !t.HasOffset {
-			t.Offset, t.HasOffset = Int(op.Code, value), true
-		}
+		f.offset(Int(op.Code, value))
 	case schema.ThrottleTime:
 		f.ThrottleMs = Int(op.Code, value)
 	case schema.SessionID:
@@ -218,6 +216,13 @@ func (f *Facts) lastTopic() *TopicFacts {
 func (f *Facts) partition(p int32) {
 	if len(f.Topics) > 0 {
 		f.partitions = append(f.partitions, p)
+	}
+}
+
+// offset takes in an offset. That of the first partition counts.
+func (f *Facts) offset(at int64) {
+	if t := f.lastTopic(); t != nil && !t.HasOffset {
+		t.Offset, t.HasOffset = at, true
 	}
 }
 

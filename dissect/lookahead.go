@@ -40,21 +40,14 @@ func (m *Message) lookAhead(c *conn, r *request) {
 // leading returns the integer with a role that stands among the first fields of the body, without decoding the message.
 func (m *Message) leading(role schema.Role) (int64, bool) {
 	at := m.plainHeader()
-	if at == 0 {
+	if at == 0 || m.plan.Outline == nil {
 		return m.leadingOfTape(role)
 	}
-	for i := range m.plan.Outline {
-		step := &m.plan.Outline[i]
-		from, end := valueAt(m.data, step, at)
-		if end < 0 {
-			return 0, false
-		}
-		if step.Role == role && step.Code == schema.ValueStep {
-			return Int(m.plan.Ops[step.Op].Code, m.data[from:end]), true
-		}
-		at = end
+	step, value := seek(m.plan.Outline, m.data, at, role, role)
+	if step == nil || !step.Code.IsValue() {
+		return 0, false
 	}
-	return 0, false
+	return Int(step.Op.Code, value), true
 }
 
 func (m *Message) leadingOfTape(role schema.Role) (int64, bool) {

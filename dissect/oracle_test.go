@@ -225,9 +225,15 @@ func newFactsJudge(t *testing.T) *factsJudge {
 
 // judge compares the two ways on one message, which nobody has decoded so far.
 func (j *factsJudge) judge(where string, m *Message) {
-	j.messages++
 	j.snapshot.Take(m, nil)
+	j.compare(where)
+}
+
+// compare does so with the message of the snapshot.
+func (j *factsJudge) compare(where string) {
+	j.messages++
 	quick, taped := j.quick.Message(&j.snapshot), j.taped.Message(&j.snapshot)
+	m := quick
 	got := factsText(quick.Facts())
 	if !quick.decoded {
 		j.without++

@@ -8,7 +8,7 @@ import (
 )
 
 // Most messages are whole, hold no tagged fields and no error. The facts of such a message are read straight out of its bytes, along the plan,
-// in a third of the time that a tape takes. Whatever is out of the ordinary is left to the tape, which tells what it is.
+// in a sixth of the instructions that a tape takes. Whatever is out of the ordinary is left to the tape, which tells what it is.
 
 // quickFacts reads the facts of an ordinary message. It returns false, and what it has read so far is void, when the message is not one.
 func (m *Message) quickFacts() bool {
@@ -20,8 +20,7 @@ func (m *Message) quickFacts() bool {
 		return false
 	}
 	m.facts.reset()
-	q := quick{data: m.data, ops: m.plan.Ops, steps: m.plan.Outline, view: &m.View, facts: &m.facts}
-	if q.walk(0, int32(len(q.steps)), at) != len(m.data) {
+	if !m.walk(at) {
 		return false
 	}
 	m.facts.slicePartitions()
@@ -59,135 +58,176 @@ func (m *Message) saysClientID() bool {
 	return n == len(m.Header.ClientID) || n == -1 && m.Header.ClientIDNull
 }
 
-// A quick reads facts along the outline of a plan. Its methods return the offset behind what they read, or leave for what they leave to others.
-type quick struct {
-	data  []byte
-	ops   []schema.Op
-	steps []schema.Step
-	view  *View
-	facts *Facts
-}
-
-const leave = -1
-
-// walk takes the steps from one index up to another, from an offset of the frame on.
-func (q *quick) walk(i, end int32, at int) int {
-	for i < end {
-		s := &q.steps[i]
+// walk takes in the values of a body along the outline of its plan, from an offset of the frame on. It returns false where the message is none of the
+// ordinary ones. It is one loop that calls little: with a call for each array and each value it takes 900 instructions of 2,100 more.
+func (m *Message) walk(at int) bool {
+	data, f := m.data, &m.facts
+	var left [schema.MaxNesting]int // elements still to come of each array that is open, the present one included
+	var next *schema.Step
+	for s := m.plan.Outline; s != nil; s = next {
+		if at += int(s.Skip); uint(at) > uint(len(data)) {
+			return false
+		}
+		next = s.Next
+		n := 0
 		switch s.Code {
-		case schema.SkipStep:
-			at += int(s.Bytes)
+		case schema.PartitionStep:
+			if at > len(data)-4 {
+				return false
+			}
+			f.partition(int32(binary.BigEndian.Uint32(data[at : at+4])))
+			at += 4
+			continue
+		case schema.OffsetStep:
+			if at > len(data)-8 {
+				return false
+			}
+			f.offset(int64(binary.BigEndian.Uint64(data[at : at+8])))
+			at += 8
+			continue
+		case schema.ErrorStep:
+			if at > len(data)-2 || binary.BigEndian.Uint16(data[at:at+2]) != 0 {
+				return false
+			}
+			at += 2
+			continue
+		case schema.ThrottleStep:
+			if at > len(data)-4 || binary.BigEndian.Uint32(data[at:at+4]) != 0 {
+				return false
+			}
+			at += 4
+			continue
 		case schema.ValueStep:
 			from := at
-			if at += int(s.Bytes); at > len(q.data) || !q.value(s, q.data[from:at]) {
-				return leave
+			if at += int(s.Bytes); at > len(data) {
+				return false
 			}
-		case schema.TextStep:
-			at = q.text(s, at)
-		case schema.ArrayStep:
-			at = q.array(i, s, at)
+			f.take(s.Op, data[from:at], 0)
+			continue
+		case schema.LoopStep:
+			open := &left[s.Depth%schema.MaxNesting]
+			if *open--; *open > 0 {
+				next = s.Jump
+			}
+			continue
 		case schema.PresentStep:
-			if at >= len(q.data) {
-				return leave
+			if at >= len(data) {
+				return false
+			}
+			if int8(data[at]) < 0 {
+				next = s.Jump
 			}
 			at++
-			if int8(q.data[at-1]) >= 0 {
-				at = q.walk(i+1, s.Next, at)
-			}
+			continue
 		case schema.TagsStep:
-			if at >= len(q.data) || q.data[at] != 0 {
-				return leave
+			if at >= len(data) || data[at] != 0 {
+				return false
 			}
 			at++
-		}
-		if uint(at) > uint(len(q.data)) { // leave as well
-			return leave
-		}
-		i = s.Next
-	}
-	return at
-}
-
-// value takes in a value of fixed size. It returns false where the message is none of the ordinary ones.
-func (q *quick) value(s *schema.Step, value []byte) bool {
-	switch s.Role {
-	case schema.ErrorCode, schema.ThrottleTime:
-		for _, b := range value {
-			if b != 0 {
+			continue
+		case schema.SkipStep:
+			continue
+		case schema.EndStep:
+			return at == len(data)
+		case schema.ShortStep:
+			if at > len(data)-2 {
+				return false
+			}
+			n = int(int16(binary.BigEndian.Uint16(data[at : at+2])))
+			at += 2
+		case schema.IntStep:
+			if at > len(data)-4 {
+				return false
+			}
+			n = int(int32(binary.BigEndian.Uint32(data[at : at+4])))
+			at += 4
+		case schema.CompactStep:
+			if at < len(data) && data[at] < 0x80 {
+				n = int(data[at]) - 1
+				at++
+			} else if n, at = lengthAt(data, schema.CompactPrefix, at); n == noLength {
 				return false
 			}
 		}
-	default:
-		q.facts.take(&q.ops[s.Op], value, 0)
+		if s.Holds == schema.Elements {
+			if n > len(data)-at || n < -1 || n < 0 && !s.Nullable {
+				return false
+			}
+			if left[s.Depth%schema.MaxNesting] = n; n <= 0 {
+				next = s.Jump
+			}
+			continue
+		}
+		at = m.held(s, n, at)
 	}
-	return true
+	return false
 }
 
-func (q *quick) array(i int32, s *schema.Step, at int) int {
-	n, at := lengthAt(q.data, s.Prefix, at)
+// leave is an offset that is none, however much is added to it.
+const leave = math.MinInt
+
+// held takes in what stands behind a length of n, and returns where it ends: leave where it cannot be there.
+func (m *Message) held(s *schema.Step, n, at int) int {
 	switch {
+	case n > len(m.data)-at, n < -1, n < 0 && !s.Nullable:
+		return leave
 	case n < 0:
-		return nullAt(s, n, at)
-	case s.Bytes > 0:
-		if n > (len(q.data)-at)/int(s.Bytes) {
-			return leave
-		}
-		return at + n*int(s.Bytes)
+		return at
 	}
-	for ; n > 0; n-- {
-		before := at
-		if at = q.walk(i+1, s.Next, at); at <= before {
-			return leave
+	switch s.Holds {
+	case schema.Text:
+		var value []byte
+		if at < len(m.data) { // as View.slice, which saves less
+			value = m.data[at : at+n]
 		}
+		if s.Role == schema.TopicName { // asked for first: saves 50 of 1,250 instructions
+			m.facts.topic(s.Op).Name = value
+		} else {
+			m.facts.take(s.Op, value, 0)
+		}
+	case schema.Batches:
+		m.facts.takeRecords(&m.View, at, at+n)
+	case schema.Span:
+		n *= int(s.Bytes)
 	}
-	return at
+	return at + n
 }
 
-func (q *quick) text(s *schema.Step, at int) int {
-	n, at := lengthAt(q.data, s.Prefix, at)
-	if n < 0 {
-		return nullAt(s, n, at)
-	}
-	if n > len(q.data)-at {
-		return leave
-	}
-	end := at + n
-	switch s.Role {
-	case schema.NoRole:
-	case schema.RecordData:
-		q.facts.takeRecords(q.view, at, end)
-	default:
-		q.facts.take(&q.ops[s.Op], q.view.slice(at, n), 0)
-	}
-	return end
-}
-
-// valueAt returns where the bytes of a step begin and end that is a value, or several to be passed over; null is none. The end is leave where it is another
-// kind of step, or not all is there.
-func valueAt(data []byte, s *schema.Step, at int) (from, end int) {
-	n := int(s.Bytes)
-	switch s.Code {
-	case schema.SkipStep, schema.ValueStep:
-	case schema.TextStep:
-		if n, at = lengthAt(data, s.Prefix, at); n < -1 {
-			return at, leave
+// seek follows an outline up to the first value or text with one of two roles and returns its bytes; of an array it looks into the first element. There
+// is no step where it finds none.
+func seek(s *schema.Step, data []byte, at int, one, other schema.Role) (found *schema.Step, value []byte) {
+	for ; s != nil; s = s.Next {
+		at += int(s.Skip)
+		n := int(s.Bytes)
+		switch {
+		case s.Code.IsValue(), s.Code == schema.SkipStep:
+		case s.Code.HasPrefix():
+			if n, at = lengthAt(data, s.Code.Prefix(), at); n < -1 {
+				return nil, nil
+			}
+			switch n = max(0, n); s.Holds {
+			case schema.Elements:
+				if n == 0 {
+					return nil, nil
+				}
+				continue
+			case schema.Span:
+				if n <= len(data)-at {
+					n *= int(s.Bytes)
+				}
+			}
+		default:
+			return nil, nil
 		}
-		n = max(0, n)
-	default:
-		return at, leave
+		if n > len(data)-at {
+			return nil, nil
+		}
+		if s.Role == one || s.Role == other {
+			return s, data[at : at+n]
+		}
+		at += n
 	}
-	if n > len(data)-at {
-		return at, leave
-	}
-	return at, at + n
-}
-
-// nullAt goes on behind a length of -1 where that is allowed.
-func nullAt(s *schema.Step, n, at int) int {
-	if n != -1 || !s.Nullable {
-		return leave
-	}
-	return at
+	return nil, nil
 }
 
 // noLength stands for a length that is not there, or is none.

@@ -218,36 +218,14 @@ func namesTopics(topic []byte) bool {
 // firstTopic returns the name of the topic that stands first in a body, nil when there is none or no message so far has told it. at is where the
 // body begins. Those who read the topics that name others ask for nothing else at the same time.
 func (d *Dissector) firstTopic(plan *schema.Plan, data []byte, at int) []byte {
-	for i := 0; i < len(plan.Outline); i++ {
-		step := &plan.Outline[i]
-		if step.Code == schema.ArrayStep {
-			n, behind := lengthAt(data, step.Prefix, at)
-			switch {
-			case n < 1:
-				return nil
-			case step.Bytes == 0: // goes on with its first element
-			case n > (len(data)-behind)/int(step.Bytes):
-				return nil
-			default:
-				behind += n * int(step.Bytes)
-				i = int(step.Next) - 1
-			}
-			at = behind
-			continue
-		}
-		from, end := valueAt(data, step, at)
-		if end < 0 {
-			return nil
-		}
-		switch step.Role {
-		case schema.TopicName:
-			return data[from:end]
-		case schema.TopicID:
-			return d.topics.told(TopicID(data[from:end]), d.number)
-		}
-		at = end
+	switch step, value := seek(plan.Outline, data, at, schema.TopicName, schema.TopicID); {
+	case step == nil:
+		return nil
+	case step.Role == schema.TopicName:
+		return value
+	default:
+		return d.topics.told(TopicID(value), d.number)
 	}
-	return nil
 }
 
 // firstTopicEnd is how many bytes of a frame are enough to see whether its first topic is one with names in its records.

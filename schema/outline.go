@@ -1,18 +1,36 @@
 package schema
 
-// An outline is a Plan for those who want nothing but the values with a Role: what they pass over stands in one Step where it can, so that a
+// An outline is a Plan for those who want nothing but the values with a Role: it has no steps for what they pass over but the number of bytes, so that a
 // message has about half as many of them as it has operations. Tagged fields are left out: where there are some, the whole Plan is wanted.
 
 // A StepCode says what to do with the next bytes.
 type StepCode uint8
 
 const (
-	SkipStep    StepCode = iota // pass over Bytes
-	ValueStep                   // a value of Bytes bytes, with a Role
-	TextStep                    // a string, bytes or records behind their length, with a Role or without
-	ArrayStep                   // a count, then the steps up to Next as often; where Bytes is not 0 each element has that size and nothing of interest
-	PresentStep                 // a byte that is negative where the structure of the steps up to Next is null
-	TagsStep                    // a section of tagged fields
+	SkipStep      StepCode = iota // nothing but to pass over Skip
+	PartitionStep                 // the number of a partition, an int32
+	OffsetStep                    // an offset, an int64
+	ErrorStep                     // an error code, an int16
+	ThrottleStep                  // the time of throttling, an int32
+	ValueStep                     // any other value of fixed size with a Role
+	ShortStep                     // a length or count as its Prefix says, then what Holds says
+	IntStep
+	CompactStep
+	LoopStep    // the end of an element: on with the next one, if there is one
+	PresentStep // a byte that is negative where there is no structure
+	TagsStep    // a section of tagged fields
+	EndStep     // the end of the message
+)
+
+// A Holding is what stands behind a length or count.
+type Holding uint8
+
+const (
+	Quiet    Holding = iota // text, bytes or records without a Role
+	Text                    // the same with one
+	Batches                 // records with one
+	Span                    // elements of Bytes bytes each and nothing of interest
+	Elements                // elements of the steps up to a LoopStep
 )
 
 // A Prefix is how a length or count is written.
@@ -24,88 +42,139 @@ const (
 	CompactPrefix               // unsigned varint, one too large
 )
 
-// A Step is one step of an outline.
+// A Step is one step of an outline. Steps are linked: an index into a list of them takes more instructions.
 type Step struct {
 	Code     StepCode
-	Role     Role
-	Prefix   Prefix // TextStep, ArrayStep
-	Nullable bool   // TextStep, ArrayStep: a length of -1 is null
-	Op       int32  // index of the Op that it stands for, of those that were joined the last
-	Bytes    int32
-	Next     int32 // index of the first Step behind this one and all inside
+	Holds    Holding
+	Role     Role  // of the value or text
+	Nullable bool  // a length of -1 is null
+	Depth    uint8 // Elements, LoopStep: how many arrays there are around this one, less than MaxNesting
+	Skip     int32 // bytes to pass over in front of it
+	Bytes    int32 // of the value; Span: of an element
+	Op       *Op   // of the value or text
+	Next     *Step // the one that follows, nil behind the last
+	Jump     *Step // Elements, PresentStep: the one behind all that is inside; LoopStep: the first of the element
 }
 
-// outline makes the steps of a plan.
-func outline(ops []Op) []Step {
-	o := outliner{ops: ops}
+// IsValue tells whether the step is a value of fixed size.
+func (c StepCode) IsValue() bool { return c >= PartitionStep && c <= ValueStep }
+
+// HasPrefix tells whether the step begins with a length or count.
+func (c StepCode) HasPrefix() bool { return c >= ShortStep && c <= CompactStep }
+
+// Prefix is how the length or count is written that the step begins with.
+func (c StepCode) Prefix() Prefix { return Prefix(c - ShortStep) }
+
+// MaxNesting is how deep the arrays of an outline may stand in each other; those of Kafka go four deep.
+const MaxNesting = 8
+
+// outline makes the steps of a plan and returns the first. There are none where arrays nest too deep or their elements may have no bytes.
+func outline(ops []Op) *Step {
+	first := new(Step)
+	o := outliner{ops: ops, last: first}
 	o.fields(0, int32(len(ops)))
-	return o.steps
+	o.add(Step{Code: EndStep})
+	if o.odd {
+		return nil
+	}
+	return first.Next
 }
 
 type outliner struct {
 	ops   []Op
-	steps []Step
-	first int // of the steps that a skip may be joined to
+	last  *Step
+	jumps []*Step // steps that jump to the next one
+	skip  int32   // bytes to pass over in front of the next step
+	depth int     // of arrays
+	odd   bool    // it is not one that an outline can be made of
 }
 
 // fields adds the operations from one index up to another.
 func (o *outliner) fields(i, end int32) {
-	o.first = len(o.steps)
 	for i < end {
 		op := &o.ops[i]
-		step := Step{Nullable: op.Nullable, Op: i, Bytes: op.Fixed}
+		next := op.Next
 		switch {
 		case op.Code == OpTags:
-			step.Code, step.Bytes = TagsStep, 0
-			o.add(step)
+			o.add(Step{Code: TagsStep})
 		case op.Code == OpArray:
-			step.Code, step.Prefix, step.Bytes = ArrayStep, op.Prefix(), 0
-			if element := &o.ops[i+1]; element.Quiet {
-				step.Bytes = element.Fixed
-			}
-			o.inside(step, i+1, op.Next)
+			o.array(i)
 		case op.Fixed > 0 && op.Quiet:
-			o.skip(step)
+			o.skip += op.Fixed
 		case op.Code == OpStruct && op.Nullable:
-			step.Code = PresentStep
-			o.inside(step, i+1, op.Next)
+			present := o.add(Step{Code: PresentStep})
+			o.fields(i+1, next)
+			if o.skip > 0 { // not to be passed over where the structure is null
+				o.add(Step{})
+			}
+			o.jumps = append(o.jumps, present)
 		case op.Code == OpStruct:
-			i++ // its fields follow
-			continue
+			next = i + 1 // its fields follow
 		case op.Fixed > 0:
-			step.Code, step.Role = ValueStep, op.Role
-			o.add(step)
+			o.add(Step{Code: op.valueStep(), Role: op.Role, Op: op, Bytes: op.Fixed})
 		default:
-			step.Code, step.Role, step.Prefix = TextStep, op.Role, op.Prefix()
-			o.add(step)
+			o.add(Step{Code: op.lengthStep(), Holds: op.holding(), Role: op.Role, Nullable: op.Nullable, Op: op})
 		}
-		i = op.Next
+		i = next
 	}
 }
 
-// inside adds a step that contains the operations from one index up to another.
-func (o *outliner) inside(step Step, i, end int32) {
-	at := len(o.steps)
-	o.add(step)
-	o.fields(i, end)
-	o.steps[at].Next = int32(len(o.steps))
-	o.first = len(o.steps)
-}
-
-func (o *outliner) add(step Step) {
-	step.Next = int32(len(o.steps)) + 1
-	o.steps = append(o.steps, step)
-}
-
-// skip adds bytes to pass over, to the step before where that does the same.
-func (o *outliner) skip(step Step) {
-	if last := len(o.steps) - 1; last >= o.first && o.steps[last].Code == SkipStep {
-		o.steps[last].Bytes += step.Bytes
-		o.steps[last].Op = step.Op
+func (o *outliner) array(i int32) {
+	op, element := &o.ops[i], &o.ops[i+1]
+	step := Step{Code: op.lengthStep(), Nullable: op.Nullable}
+	if element.Quiet && element.Fixed > 0 {
+		step.Holds, step.Bytes = Span, element.Fixed
+		o.add(step)
 		return
 	}
-	step.Code = SkipStep
-	o.add(step)
+	step.Holds, step.Depth = Elements, uint8(o.depth)
+	array := o.add(step)
+	o.depth++
+	o.fields(i+1, op.Next)
+	o.depth--
+	o.odd = o.odd || o.depth >= MaxNesting || o.last == array && o.skip == 0
+	loop := o.add(Step{Code: LoopStep, Depth: array.Depth})
+	loop.Jump = array.Next
+	o.jumps = append(o.jumps, array)
+}
+
+// valueStep is the step of a value of fixed size. Those of a code of their own have the type that fits their Role.
+func (op *Op) valueStep() StepCode {
+	switch op.Role {
+	case Partition:
+		return PartitionStep
+	case Offset:
+		return OffsetStep
+	case ErrorCode:
+		return ErrorStep
+	case ThrottleTime:
+		return ThrottleStep
+	}
+	return ValueStep
+}
+
+func (op *Op) lengthStep() StepCode { return ShortStep + StepCode(op.Prefix()) }
+
+func (op *Op) holding() Holding {
+	switch op.Role {
+	case NoRole:
+		return Quiet
+	case RecordData:
+		return Batches
+	}
+	return Text
+}
+
+// add adds a step.
+func (o *outliner) add(step Step) *Step {
+	added := &step
+	added.Skip, o.skip = o.skip, 0
+	o.last.Next, o.last = added, added
+	for _, step := range o.jumps {
+		step.Jump = added
+	}
+	o.jumps = o.jumps[:0]
+	return added
 }
 
 // Prefix is how the length or count of the Op's value is written, where it has one.

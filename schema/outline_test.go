@@ -1,7 +1,9 @@
 package schema
 
 import (
-	"reflect"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -16,41 +18,116 @@ func TestOutline(t *testing.T) {
 			{"name": "Name", "type": "string", "versions": "0+", "entityType": "topicName"},
 			{"name": "Ids", "type": "[]int64", "versions": "0+"}]},
 		{"name": "C", "type": "bool", "versions": "0+"},
-		{"name": "Pair", "type": "Pair", "versions": "0+", "nullableVersions": "1+", "fields": [
+		{"name": "Pair", "type": "Pair", "versions": "0+", "nullableVersions": "0+", "fields": [
 			{"name": "X", "type": "int8", "versions": "0+"},
 			{"name": "Y", "type": "int64", "versions": "0+"}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range [][]Step{
+	for version, want := range [][]string{
 		{
-			{Code: SkipStep, Op: 2, Bytes: 6, Next: 1},
-			{Code: ValueStep, Role: ErrorCode, Op: 3, Bytes: 2, Next: 2},
-			{Code: TextStep, Prefix: ShortPrefix, Nullable: true, Op: 4, Next: 3},
-			{Code: ArrayStep, Prefix: IntPrefix, Op: 5, Next: 7},
-			{Code: TextStep, Role: TopicName, Prefix: ShortPrefix, Op: 7, Next: 5},
-			{Code: ArrayStep, Prefix: IntPrefix, Op: 8, Bytes: 8, Next: 7},
-			{Code: SkipStep, Op: 9, Bytes: 8, Next: 7},
-			{Code: SkipStep, Op: 11, Bytes: 1 + 9, Next: 8},
+			"0: +6 error ErrorCode",
+			"1: short nullable Text",
+			"2: int elements of depth 0, else 6",
+			"3: short text Name",
+			"4: int span of 8",
+			"5: loop of depth 0 to 3",
+			"6: +1 present, else 8",
+			"7: +9 skip",
+			"8: end",
 		},
 		{
-			{Code: SkipStep, Op: 2, Bytes: 6, Next: 1},
-			{Code: ValueStep, Role: ErrorCode, Op: 3, Bytes: 2, Next: 2},
-			{Code: TextStep, Prefix: CompactPrefix, Nullable: true, Op: 4, Next: 3},
-			{Code: ArrayStep, Prefix: CompactPrefix, Op: 5, Next: 8},
-			{Code: TextStep, Role: TopicName, Prefix: CompactPrefix, Op: 7, Next: 5},
-			{Code: ArrayStep, Prefix: CompactPrefix, Op: 8, Bytes: 8, Next: 7},
-			{Code: SkipStep, Op: 9, Bytes: 8, Next: 7},
-			{Code: TagsStep, Op: 10, Next: 8},
-			{Code: SkipStep, Op: 11, Bytes: 1, Next: 9},
-			{Code: PresentStep, Nullable: true, Op: 12, Next: 12},
-			{Code: SkipStep, Op: 14, Bytes: 9, Next: 11},
-			{Code: TagsStep, Op: 15, Next: 12},
-			{Code: TagsStep, Op: 16, Next: 13},
+			"0: +6 error ErrorCode",
+			"1: compact nullable Text",
+			"2: compact elements of depth 0, else 7",
+			"3: compact text Name",
+			"4: compact span of 8",
+			"5: tags",
+			"6: loop of depth 0 to 3",
+			"7: +1 present, else 9",
+			"8: +9 tags",
+			"9: tags",
+			"10: end",
 		},
 	} {
-		if got := compile(m, int16(version)).Outline; !reflect.DeepEqual(got, want) {
-			t.Errorf("v%d:\n got %+v\nwant %+v", version, got, want)
+		if got := stepTexts(compile(m, int16(version)).Outline); !slices.Equal(got, want) {
+			t.Errorf("v%d:\n got %s\nwant %s", version, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+		}
+	}
+}
+
+// stepTexts writes the steps of an outline, numbered in their order.
+func stepTexts(first *Step) []string {
+	number := map[*Step]int{}
+	for s := first; s != nil; s = s.Next {
+		number[s] = len(number)
+	}
+	var texts []string
+	for s := first; s != nil; s = s.Next {
+		text := fmt.Sprintf("%d:", number[s])
+		if s.Skip > 0 {
+			text += fmt.Sprintf(" +%d", s.Skip)
+		}
+		text += " " + [...]string{"skip", "partition", "offset", "error", "throttle", "value", "short", "int", "compact", "loop", "present", "tags", "end"}[s.Code]
+		if s.Nullable {
+			text += " nullable"
+		}
+		switch {
+		case s.Code == LoopStep:
+			text += fmt.Sprintf(" of depth %d to %d", s.Depth, number[s.Jump])
+		case s.Code == PresentStep:
+			text += fmt.Sprintf(", else %d", number[s.Jump])
+		case s.Holds == Elements:
+			text += fmt.Sprintf(" elements of depth %d, else %d", s.Depth, number[s.Jump])
+		case s.Holds == Span:
+			text += fmt.Sprintf(" span of %d", s.Bytes)
+		case s.Holds == Text:
+			text += " text"
+		}
+		if s.Op != nil {
+			text += " " + s.Op.Name
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// Arrays that nest too deep, or whose elements have no bytes, have no outline: their messages are read along the plan.
+func TestNoOutline(t *testing.T) {
+	deep := `{"name": "ErrorCode", "type": "int16", "versions": "0+"}`
+	for i := range MaxNesting + 1 {
+		if !outlined(t, deep) {
+			t.Errorf("no outline of %d arrays in each other", i)
+		}
+		deep = fmt.Sprintf(`{"name": "A%d", "type": "[]S%d", "versions": "0+", "fields": [%s]}`, i, i, deep)
+	}
+	if outlined(t, deep) {
+		t.Errorf("an outline of %d arrays in each other", MaxNesting+1)
+	}
+	if outlined(t, `{"name": "A", "type": "[]S", "versions": "0+", "fields": [{"name": "B", "type": "int8", "versions": "1+"}]}`) {
+		t.Error("an outline of elements without bytes")
+	}
+}
+
+func outlined(t *testing.T, field string) bool {
+	t.Helper()
+	m, err := Parse("DeepRequest.json", []byte(`{"type": "request", "apiKey": 9999, "name": "DeepRequest", "validVersions": "0-1", "flexibleVersions": "none", "fields": [`+field+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compile(m, 0).Outline != nil
+}
+
+// Every message of Kafka has an outline.
+func TestOutlines(t *testing.T) {
+	catalog := Embedded()
+	for api := range catalog.APIs {
+		for version := api.Versions.Low; version <= api.Versions.High; version++ {
+			for _, kind := range []Kind{Request, Response} {
+				if plan := catalog.Plan(api.Key, version, kind); plan != nil && plan.Outline == nil {
+					t.Errorf("%s v%d %s has no outline", api.Name, version, kind)
+				}
+			}
 		}
 	}
 }

@@ -13,7 +13,7 @@ type Plan struct {
 	NamesTopics bool  // some structure of the message has the name of a topic and its id
 	HasRecords  bool
 	Ops         []Op
-	Outline     []Step // the same for those who want nothing but values with a Role
+	Outline     *Step // the first step of an outline, for those who want nothing but values with a Role
 }
 
 // An OpCode says what stands on the wire.

@@ -48,7 +48,10 @@ func roleOf(m *Message, f *Field) Role {
 		return TransactionalID
 	}
 	if f.owner == "TopicIdPartitionEntry" { // of the remote log metadata
-		return map[string]Role{"Name": TopicName, "Id": TopicID, "Partition": Partition}[f.Name]
+		if role := remoteRoles[f.Name]; fits(role, f.Type) {
+			return role
+		}
+		return NoRole
 	}
 	if isConfig(m, f) {
 		if f.Name == "Name" {
@@ -76,6 +79,8 @@ func isConfig(m *Message, f *Field) bool {
 	return (f.Name == "Name" || f.Name == "Value") && f.Type.Base == String &&
 		(strings.Contains(m.Name, "Config") || strings.Contains(f.owner, "Config"))
 }
+
+var remoteRoles = map[string]Role{"Name": TopicName, "Id": TopicID, "Partition": Partition}
 
 var rolesByName = map[string]Role{
 	"IsSensitive": ConfigSensitive,
