@@ -82,6 +82,7 @@ type Dissector struct {
 	frame      *frame     // the latest one, to be used again
 	frames     []*frame   // others, to be used again
 	buffers    [][]byte   // of frames, to be used again
+	kept       int        // bytes of buffers, and of those in free
 	message    Message    // the one that is being handed over
 	head       Head       // of a response
 	request    Message    // the request of the exchange that is being handed over
@@ -190,10 +191,11 @@ func (d *Dissector) Report(file uint16, f Finding, told bool) {
 	d.out.Report(&Report{File: file, Findings: []Finding{f}, Told: told})
 }
 
-// Bounds of what is kept to be used again: a few requests with frames of usual size.
+// Bounds of what is kept to be used again. Where records are read, all frames are held whole, and to get buffers for large ones anew each time takes
+// several times as long as all the rest.
 const (
 	maxFree      = 256
-	maxFreeFrame = 4 << 10
+	maxKeptBytes = 4 << 20
 )
 
 // skimmer returns a decoder for a large frame.
@@ -216,6 +218,7 @@ func (d *Dissector) newRequest() *request {
 	}
 	r := d.free[n-1]
 	d.free = d.free[:n-1]
+	d.kept -= cap(r.frame)
 	r.outstanding = outstanding{} // the snapshot keeps its buffers
 	r.frame = r.frame[:0]
 	return r
@@ -223,7 +226,8 @@ func (d *Dissector) newRequest() *request {
 
 // release gives a request back.
 func (d *Dissector) release(r *request) {
-	if len(d.free) < maxFree && cap(r.frame) <= maxFreeFrame {
+	if size := cap(r.frame); len(d.free) < maxFree && d.kept+size <= maxKeptBytes {
+		d.kept += size
 		d.free = append(d.free, r)
 	}
 }
@@ -253,11 +257,10 @@ func (d *Dissector) keepFrame(f *frame) {
 	}
 }
 
-// Bounds of the frames and buffers that are kept: as many as there are frames that came in pieces at the same time, mostly.
+// Bounds of how many frames and buffers are kept: as many as there are frames that came in pieces at the same time, mostly.
 const (
-	maxKept       = 32
-	maxKeptList   = 1024
-	maxKeptBuffer = 64 << 10
+	maxKept     = 32
+	maxKeptList = 1024
 )
 
 // emptyBuffer returns a buffer for a frame that comes in pieces.
@@ -269,12 +272,14 @@ func (h *half) emptyBuffer() []byte {
 	}
 	b := d.buffers[n-1]
 	d.buffers = d.buffers[:n-1]
+	d.kept -= cap(b)
 	return b
 }
 
 // keepBuffer takes back what emptyBuffer returned.
 func (d *Dissector) keepBuffer(b []byte) {
-	if len(d.buffers) < maxKept && cap(b) > 0 && cap(b) <= maxKeptBuffer {
+	if size := cap(b); size > 0 && len(d.buffers) < maxKept && d.kept+size <= maxKeptBytes {
+		d.kept += size
 		d.buffers = append(d.buffers, b[:0])
 	}
 }

@@ -135,3 +135,26 @@ func TestForgottenConnections(t *testing.T) {
 		t.Errorf("told %d times", told)
 	}
 }
+
+// What is kept to be used again is bounded, however many requests wait at a time and however large they are, and is counted.
+func TestKeptBuffers(t *testing.T) {
+	k := newTalk(NeedExchanges|NeedRecords, true)
+	for _, size := range []int{100, 200 << 10, 3 << 20, 5 << 20} {
+		for id := range int32(40) {
+			k.sendCut(fromClient, produceV3(id, "t", make([]byte, size)), pieces(1<<16))
+		}
+		for id := range int32(40) {
+			k.server(framed(id, int32(0), int32(0)))
+		}
+		kept := 0
+		for _, r := range k.dissector.free {
+			kept += cap(r.frame)
+		}
+		for _, b := range k.dissector.buffers {
+			kept += cap(b)
+		}
+		if kept != k.dissector.kept || kept > maxKeptBytes || size < maxKeptBytes/4 && kept < size {
+			t.Errorf("%d bytes are kept behind requests of %d, %d are counted", kept, size, k.dissector.kept)
+		}
+	}
+}
