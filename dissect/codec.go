@@ -29,6 +29,7 @@ const (
 type inflater struct {
 	limit   int // for a batch and all that is inside it
 	spent   int // of it
+	runs    int // how many batches of a frame were begun
 	gzip    *gzip.Reader
 	lz4     *lz4.Reader
 	zstd    *zstd.Decoder
@@ -49,6 +50,7 @@ func (x *inflater) inflate(codec Codec, packed []byte, depth int) ([]byte, error
 	}
 	if depth == 0 {
 		x.spent = 0
+		x.runs++
 	}
 	limit := min(x.limit-x.spent, max(freeUnpacked, len(packed)*maxRatio))
 	if limit < 0 { // one that was nested in what came before has grown beyond it
@@ -61,6 +63,29 @@ func (x *inflater) inflate(codec Codec, packed []byte, depth int) ([]byte, error
 		x.buffers[depth] = nil
 	}
 	return out, err
+}
+
+// An unpacked says which batch of a message was decompressed last: a filter asks for it, and the output behind it again.
+type unpacked struct {
+	at, size int // of the batch, and of its records
+	run      int // of the inflater; 0 for none
+}
+
+// inflate decompresses the records of a batch, unless that was the last thing that was done.
+func (m *Message) inflate(b *Batch, packed []byte) ([]byte, error) {
+	x, u := &m.tools.inflater, &m.unpacked
+	if b.space.deep > 0 {
+		return x.inflate(b.Codec(), packed, b.space.deep)
+	}
+	if u.run == x.runs && u.run > 0 && u.at == b.At {
+		x.spent = u.size
+		return x.buffers[0][:u.size], nil
+	}
+	data, err := x.inflate(b.Codec(), packed, 0)
+	if *u = (unpacked{}); err == nil && x.buffers[0] != nil {
+		*u = unpacked{at: b.At, size: len(data), run: x.runs}
+	}
+	return data, err
 }
 
 // exhausted tells whether the batch has unpacked to as much as one may.

@@ -32,6 +32,7 @@ type Message struct {
 	resolved   bool   // and names of topics that only other messages tell
 	topic      string // what TopicOf has said last, and of which field
 	topicField int
+	unpacked   unpacked // the batch that was decompressed last
 	tools      *tools
 }
 

@@ -72,7 +72,7 @@ func (m *Message) Open(b *Batch) *RecordSet {
 			return nil
 		}
 	}
-	data, err := m.tools.inflater.inflate(b.Codec(), packed, b.space.deep)
+	data, err := m.inflate(b, packed)
 	if err != nil {
 		m.note(Decompression, Warn, b, "%s: %v", b.Codec(), err)
 		return nil

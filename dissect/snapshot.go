@@ -83,7 +83,7 @@ func (m *Message) restore(s *Snapshot, t *tools) *Message {
 // reset makes a message ready for another frame and keeps its buffers. Its head is to be set by the caller.
 func (m *Message) reset(data []byte, holes []hole) {
 	m.Findings, m.data, m.holes = m.Findings[:0], data, holes
-	m.known, m.resolved, m.topicField, m.summed.size = false, false, 0, 0
+	m.known, m.resolved, m.topicField, m.summed.size, m.unpacked.run = false, false, 0, 0, 0
 	if m.decoded {
 		m.decoded, m.Nodes, m.body, m.failed = false, m.Nodes[:0], 0, nil
 	}

@@ -13,6 +13,7 @@ type exchanges struct {
 	render.Format
 	criteria *Criteria
 	where    *evaluator // nil for none
+	part     []byte     // that every record has in it that is wanted
 	needs    dissect.Needs
 	matched  *atomic.Int64
 	limit    int64
@@ -21,7 +22,7 @@ type exchanges struct {
 // Exchanges stands in front of a format. matched counts what it hands on, for all instances together; behind limit exchanges, if that is not 0, nothing more is
 // handed on, which is exact where there is one instance.
 func Exchanges(c *Criteria, out render.Format, matched *atomic.Int64, limit int64) render.Format {
-	e := &exchanges{Format: out, criteria: c, needs: out.Needs(), matched: matched, limit: limit}
+	e := &exchanges{Format: out, criteria: c, part: c.requiredPart(), needs: out.Needs(), matched: matched, limit: limit}
 	if c.Where != nil {
 		e.where = c.Where.evaluator()
 	}
@@ -75,7 +76,11 @@ func (e *exchanges) messages(x *dissect.Exchange) {
 
 // take tells whether an exchange matches, and counts it.
 func (e *exchanges) take(x *dissect.Exchange) bool {
-	if e.limit > 0 && e.matched.Load() >= e.limit || !e.criteria.matchBody(x) || e.where != nil && !e.where.match(x) {
+	switch {
+	case e.limit > 0 && e.matched.Load() >= e.limit,
+		!e.criteria.matchBody(x),
+		e.criteria.readsRecords() && !(mayCarry(x, e.part, true) && e.criteria.matchRecords(x)),
+		e.where != nil && !e.where.match(x):
 		return false
 	}
 	if !x.Open { // it comes again when it has ended
@@ -84,7 +89,7 @@ func (e *exchanges) take(x *dissect.Exchange) bool {
 	return true
 }
 
-// matchBody looks at what has to be decoded.
+// matchBody looks at what has to be decoded, but for records.
 func (c *Criteria) matchBody(x *dissect.Exchange) bool {
 	switch {
 	case len(c.Groups) > 0 && !anyFact(x, func(f *dissect.Facts) bool { return anyMatch(c.Groups, f.Group) }) && !looksUp(x, groupKey, c.Groups):
@@ -97,7 +102,7 @@ func (c *Criteria) matchBody(x *dissect.Exchange) bool {
 	case len(c.Topics) > 0 && !slices.ContainsFunc(c.Topics, func(t Topic) bool { return t.matchExchange(x) }):
 		return false
 	}
-	return !c.readsRecords() || c.matchRecords(x)
+	return true
 }
 
 // What a FindCoordinator request looks for: its field KeyType.

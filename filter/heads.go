@@ -11,14 +11,15 @@ import (
 type heads struct {
 	render.Format
 	criteria *Criteria
+	part     []byte // that every record has in it that is wanted
 }
 
 // Heads stands in front of a format that Exchanges stands in, or of one that runs several of them.
-func Heads(c *Criteria, out render.Format) render.Format { return &heads{out, c} }
+func Heads(c *Criteria, out render.Format) render.Format { return &heads{out, c, c.requiredPart()} }
 
 // Exchange implements dissect.Output.
 func (h *heads) Exchange(x *dissect.Exchange) {
-	if h.criteria.matchHead(x) {
+	if h.criteria.matchHead(x) && (!h.criteria.readsRecords() || mayCarry(x, h.part, false)) {
 		h.Format.Exchange(x)
 	}
 }

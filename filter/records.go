@@ -1,11 +1,58 @@
 package filter
 
 import (
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
 )
 
 func (c *Criteria) readsRecords() bool { return c.Key != nil || c.Grep != nil }
+
+// requiredPart returns bytes that every record has in it that is as wanted, empty where no such bytes are known.
+func (c *Criteria) requiredPart() []byte {
+	part := ""
+	if c.Key != nil {
+		part = *c.Key
+	}
+	if c.Grep != nil {
+		if tree, err := syntax.Parse(c.Grep.String(), syntax.Perl); err == nil {
+			part = longer(part, literalIn(tree))
+		}
+	}
+	return []byte(part[:min(len(part), maxPart)])
+}
+
+// maxPart bounds what is searched for. More would not tell more records from others.
+const maxPart = 64
+
+// literalIn returns the longest text that everything has in it that a regular expression matches, as far as that is easily seen. U+FFFD also matches bytes
+// that are no text.
+func literalIn(re *syntax.Regexp) (literal string) {
+	switch {
+	case re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase == 0 && !slices.Contains(re.Rune, utf8.RuneError):
+		return string(re.Rune)
+	case re.Op == syntax.OpCapture, re.Op == syntax.OpPlus, re.Op == syntax.OpRepeat && re.Min > 0, re.Op == syntax.OpConcat:
+		for _, sub := range re.Sub {
+			literal = longer(literal, literalIn(sub))
+		}
+	}
+	return literal
+}
+
+func longer(a, b string) string {
+	if len(b) > len(a) {
+		return b
+	}
+	return a
+}
+
+// mayCarry tells whether it is worth looking at the records of an exchange one by one, for one that has part in it.
+func mayCarry(x *dissect.Exchange, part []byte, unpack bool) bool {
+	return x.Request != nil && x.Request.MayCarry(part, unpack) || x.Response != nil && x.Response.MayCarry(part, unpack)
+}
 
 // matchRecords tells whether some record of the exchange is as wanted.
 func (c *Criteria) matchRecords(x *dissect.Exchange) bool {
