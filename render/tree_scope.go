@@ -78,8 +78,10 @@ func appendSpan(b []byte, offset, size uint32) []byte {
 
 // appendOffset appends an offset in hex, four digits or as many as it takes.
 func appendOffset(b []byte, offset uint32) []byte {
-	if offset > 0xffff {
-		b = strconv.AppendUint(b, uint64(offset>>16), 16)
+	for shift := 28; shift >= 16; shift -= 4 {
+		if offset>>shift > 0 {
+			b = append(b, hexDigits[offset>>shift&15])
+		}
 	}
 	return append(b, hexDigits[offset>>12&15], hexDigits[offset>>8&15], hexDigits[offset>>4&15], hexDigits[offset&15])
 }
