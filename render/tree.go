@@ -29,11 +29,12 @@ type Tree struct {
 	layouts           map[*schema.Plan]*layout
 
 	// what was printed before
-	timer  timer // of messages
-	stamps clock // of records and other timestamps in messages
-	stamp  stamp
-	ends   ends
-	seen   seen
+	timer    timer // of messages
+	stamps   clock // of records and other timestamps in messages
+	stamp    stamp
+	ends     ends
+	seen     seen
+	patterns int // bytes that the patterns of all layouts take
 
 	// the message that is being printed
 	m        *dissect.Message
@@ -47,6 +48,7 @@ type Tree struct {
 	records  recordPrinter
 	topic    int // among the message's topics, the one whose id was resolved last
 	hex      dump
+	learning *pattern // is being made of it
 
 	// the line of the compact tree that is being written
 	line    int    // where in the buffer it begins

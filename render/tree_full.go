@@ -7,8 +7,8 @@ import (
 	"github.com/kdissect/kdissect/schema"
 )
 
-// full appends every node of the message.
-func (t *Tree) full(b []byte) []byte {
+// topNodes appends every node of the message.
+func (t *Tree) topNodes(b []byte) []byte {
 	for i := 0; i < len(t.tape); i = int(t.tape[i].Next) {
 		n := &t.tape[i]
 		last := int(n.Next) == len(t.tape)
@@ -24,7 +24,7 @@ func (t *Tree) full(b []byte) []byte {
 			b = t.topLine(b, i, last)
 			b = t.fields(b, i, 0, last)
 		default:
-			b = t.surplus(b, i, last)
+			b = t.node(b, uint32(i), 0, last)
 		}
 	}
 	return b
@@ -85,10 +85,8 @@ func (t *Tree) fields(b []byte, at, op int, last bool) []byte {
 	op++
 	for i := uint32(at) + 1; i < end; {
 		n := &t.tape[i]
-		if n.Kind == dissect.PresenceNode {
-			b = t.presence(b, i, n.Next == end)
-		} else {
-			b = t.node(b, i, op, n.Next == end)
+		b = t.node(b, i, op, n.Next == end)
+		if n.Kind != dissect.PresenceNode {
 			op = int(n.Op.Next)
 		}
 		i = n.Next
@@ -101,14 +99,34 @@ func (t *Tree) fields(b []byte, at, op int, last bool) []byte {
 func (t *Tree) node(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
 	switch n.Kind {
-	case dissect.ValueNode:
-		return t.value(b, at, op, last)
 	case dissect.StructNode:
 		return t.structure(b, at, op, last)
 	case dissect.ArrayNode:
 		return t.array(b, at, op, last)
 	case dissect.TagsNode:
 		return t.tags(b, at, op, last)
+	}
+	from := len(b)
+	b = t.leafLines(b, at, op, last)
+	if t.learning != nil && !t.nested {
+		t.learnLeaf(from, len(b), at, op, last)
+	}
+	return b
+}
+
+// leafLines appends the lines of a leaf.
+func (t *Tree) leafLines(b []byte, at uint32, op int, last bool) []byte {
+	switch t.tape[at].Kind {
+	case dissect.ValueNode:
+		return t.value(b, at, op, last)
+	case dissect.LengthNode:
+		return t.length(b, at, last)
+	case dissect.ElementsNode:
+		return t.elements(b, at, op)
+	case dissect.PresenceNode:
+		return t.presence(b, at, last)
+	case dissect.TagHeadNode:
+		return t.tagHead(b, at, last)
 	}
 	return t.surplus(b, int(at), last)
 }
@@ -171,14 +189,7 @@ func (t *Tree) array(b []byte, at uint32, op int, last bool) []byte {
 	t.enter(last)
 	for i := at + 1; i < n.Next; {
 		c := &t.tape[i]
-		switch c.Kind {
-		case dissect.LengthNode:
-			b = t.length(b, i, c.Next == n.Next)
-		case dissect.ElementsNode:
-			b = t.elements(b, i, op+1)
-		default:
-			b = t.node(b, i, op+1, c.Next == n.Next)
-		}
+		b = t.node(b, i, op+1, c.Next == n.Next)
 		i = c.Next
 	}
 	t.leave()
@@ -353,11 +364,7 @@ func (t *Tree) tag(b []byte, at uint32, section int, last bool) []byte {
 	t.enter(last)
 	for i := at + 1; i < n.Next; {
 		c := &t.tape[i]
-		if c.Kind == dissect.TagHeadNode {
-			b = t.tagHead(b, i, c.Next == n.Next)
-		} else {
-			b = t.node(b, i, op, c.Next == n.Next)
-		}
+		b = t.node(b, i, op, c.Next == n.Next)
 		i = c.Next
 	}
 	t.leave()

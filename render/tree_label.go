@@ -26,9 +26,10 @@ type label struct {
 
 // A layout holds the labels of a plan's Ops, each from its first use on.
 type layout struct {
-	plan   *schema.Plan
-	top    leafLabel // of the line of the header or the body
-	labels []label
+	plan    *schema.Plan
+	top     leafLabel // of the line of the header or the body
+	labels  []label
+	pattern pattern // of messages with this body
 }
 
 // layoutOf returns the layout of a plan, nil for none.
