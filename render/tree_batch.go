@@ -21,6 +21,7 @@ type recordPrinter struct {
 	deep   wrapped
 
 	attributes attributes
+	header     headerText
 
 	hasKey, hasValue bool // the record's key or value was decoded
 	key, value       dissect.Nested
@@ -264,31 +265,14 @@ func fieldsOf(b *dissect.Batch) []batchField {
 }
 
 // headerLen is the size of the header of a batch, as far as it is there.
-func headerLen(b *dissect.Batch) (size int) {
-	for _, f := range fieldsOf(b) {
-		if end := f.at + f.size; end <= b.Header && end <= b.Size {
-			size = end
+func headerLen(b *dissect.Batch) int {
+	fields := fieldsOf(b)
+	for i := len(fields) - 1; i >= 0; i-- {
+		if end := fields[i].at + fields[i].size; end <= b.Header && end <= b.Size {
+			return end
 		}
 	}
-	return size
-}
-
-// headerFields appends the fields of a header, each on a line, as far as they are there.
-func (t *Tree) headerFields(b []byte, batch *dissect.Batch) []byte {
-	size := headerLen(batch)
-	fields, labels := fieldsOf(batch), t.leaves.old
-	if &fields[0] == &batchFields[0] {
-		labels = t.leaves.batch
-	}
-	for i := range fields {
-		f, l := &fields[i], &labels[i]
-		if f.at+f.size > size {
-			break
-		}
-		b = t.appendBatchField(t.leaf(b, l), f, batch)
-		b = t.endLeaf(b, l, uint32(batch.At+f.at), uint32(f.size))
-	}
-	return b
+	return 0
 }
 
 func (t *Tree) appendBatchField(b []byte, f *batchField, batch *dissect.Batch) []byte {

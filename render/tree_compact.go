@@ -157,7 +157,7 @@ func (t *Tree) compactValue(b []byte, at uint32, op int, last bool) []byte {
 	l := t.label(op, n.Op)
 	b = t.start(t.beginLine(b, last, t.opens(at)), l, n.Count)
 	b = t.appendCut(b, l, n)
-	b = append(b, l.valueOff...)
+	b = append(b, l.off...)
 	b = t.appendTagNote(b, at)
 	b = t.placeWrapped(b, n)
 	if l.kind == errorCode && !n.Null && t.v.Int(n) != 0 {
@@ -420,7 +420,7 @@ func (t *Tree) inlineMember(b []byte, at uint32, op int) []byte {
 	default:
 		b = t.appendCut(b, l, n)
 	}
-	b = append(b, l.valueOff...)
+	b = append(b, l.off...)
 	return t.wrap(b, mark)
 }
 

@@ -35,7 +35,7 @@ func (t *Tree) frame(b []byte, n *dissect.Node, last bool) []byte {
 	l := &t.leaves.frame
 	b = t.endLeaf(t.leaf(b, l), l, n.Offset, n.Length)
 	t.enter(last)
-	b = t.numberLine(b, &t.leaves.size, int64(t.m.Size-4), n)
+	b = t.numberLine(b, &t.leaves.size, int64(t.m.Size-4), n.Offset, n.Length)
 	b = t.notes(b, 1, true)
 	t.leave()
 	return b
@@ -133,7 +133,7 @@ func (t *Tree) leafLines(b []byte, at uint32, op int, last bool) []byte {
 
 // start begins the line of a field or element.
 func (t *Tree) start(b []byte, l *label, index uint32) []byte {
-	b = append(b, l.leads.at(t.indent, l.head)...)
+	b = t.leaf(b, &l.leafLabel)
 	if l.op.Element {
 		b = appendInt(b, int64(index))
 		b = append(b, l.middle...)
@@ -143,10 +143,7 @@ func (t *Tree) start(b []byte, l *label, index uint32) []byte {
 
 // finish ends the line, behind the value.
 func (t *Tree) finish(b []byte, l *label, n *dissect.Node) []byte {
-	if len(t.unpacked) > 0 {
-		return t.spanLine(b, l.valueOff, n.Offset+t.base, n.Length, l.about)
-	}
-	return l.ending.append(b, l.open, l.tail, n.Offset+t.base, n.Length)
+	return t.endLeaf(b, &l.leafLabel, n.Offset+t.base, n.Length)
 }
 
 // endVariable ends the line behind a value that has its own length in front, and how that is written.
@@ -155,14 +152,6 @@ func (t *Tree) endVariable(b []byte, l *label, n *dissect.Node) []byte {
 		return t.spanLine(b, "", n.Offset+t.base, n.Length, l.about)
 	}
 	return l.ending.append(b, t.placeOn, l.tail, n.Offset+t.base, n.Length)
-}
-
-// finishFixed ends the line behind a value of fixed width.
-func (t *Tree) finishFixed(b []byte, l *label, offset uint32) []byte {
-	if len(t.unpacked) > 0 {
-		return t.spanLine(b, l.valueOff, offset+t.base, uint32(l.op.Fixed), l.about)
-	}
-	return l.ending.append(b, l.open, l.tail, offset+t.base, uint32(l.op.Fixed))
 }
 
 func (t *Tree) structure(b []byte, at uint32, op int, last bool) []byte {
@@ -225,7 +214,7 @@ func (t *Tree) length(b []byte, at uint32, last bool) []byte {
 	if n.Op.Compact {
 		compact = 1
 	}
-	b = t.numberLine(b, &labels[compact], count+int64(compact), n)
+	b = t.numberLine(b, &labels[compact], count+int64(compact), n.Offset+t.base, n.Length)
 	return t.notes(b, at+1, last)
 }
 
@@ -238,7 +227,7 @@ func (t *Tree) elements(b []byte, at uint32, op int) []byte {
 	for i := range n.Count {
 		b = t.start(b, l, i)
 		b = t.appendFixed(b, l, all[i*width:(i+1)*width])
-		b = t.finishFixed(b, l, n.Offset+i*width)
+		b = t.endLeaf(b, &l.leafLabel, n.Offset+t.base+i*width, width)
 	}
 	return t.notes(b, at+1, true)
 }
@@ -251,7 +240,7 @@ func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
 	switch {
 	case n.Prefix > 0 || l.kind == batches:
 		b = t.appendVariable(b, l, n, 0)
-		b = append(b, l.valueOff...)
+		b = append(b, l.off...)
 		if n.Prefix > 0 {
 			b = appendEncoding(b, n)
 		}
@@ -260,7 +249,7 @@ func (t *Tree) value(b []byte, at uint32, op int, last bool) []byte {
 		b = t.errorValue(b, l, n)
 	default:
 		b = t.appendFixed(b, l, t.v.Raw(n))
-		b = t.finishFixed(b, l, n.Offset)
+		b = t.finish(b, l, n)
 	}
 	return t.below(b, at, last)
 }
@@ -273,7 +262,7 @@ func (t *Tree) errorValue(b []byte, l *label, n *dissect.Node) []byte {
 	if e == nil {
 		return t.finish(b, l, n)
 	}
-	b = append(b, l.valueOff...)
+	b = append(b, l.off...)
 	b = t.place(b, n)
 	return t.dim(b, e.Text)
 }
@@ -325,13 +314,13 @@ func (t *Tree) presence(b []byte, at uint32, last bool) []byte {
 	case null:
 		l = &t.leaves.absent
 	}
-	return t.notes(t.numberLine(b, l, value, n), at+1, last)
+	return t.notes(t.numberLine(b, l, value, n.Offset+t.base, n.Length), at+1, last)
 }
 
 // tags appends a section of tagged fields. An empty one is its count alone.
 func (t *Tree) tags(b []byte, at uint32, op int, last bool) []byte {
 	n := &t.tape[at]
-	b = t.numberLine(b, &t.leaves.tags, int64(n.Count), n)
+	b = t.numberLine(b, &t.leaves.tags, int64(n.Count), n.Offset+t.base, n.Length)
 	if n.Next == at+2 {
 		return t.notes(b, at+2, last)
 	}
@@ -340,7 +329,7 @@ func (t *Tree) tags(b []byte, at uint32, op int, last bool) []byte {
 	for i := at + 1; i < n.Next; {
 		c := &t.tape[i]
 		if c.Kind == dissect.TagCountNode {
-			b = t.notes(t.numberLine(b, &t.leaves.tagCount, int64(n.Count), c), i+1, false)
+			b = t.notes(t.numberLine(b, &t.leaves.tagCount, int64(n.Count), c.Offset+t.base, c.Length), i+1, false)
 		} else {
 			b = t.tag(b, i, op, c.Next == n.Next)
 		}
@@ -470,13 +459,12 @@ func (t *Tree) leafHead(b []byte, name, typ string) []byte {
 	return append(b, " = "...)
 }
 
-// numberLine appends a leaf that belongs to no field and holds a number.
-func (t *Tree) numberLine(b []byte, l *leafLabel, value int64, n *dissect.Node) []byte {
-	b = appendInt(t.leaf(b, l), value)
-	return t.endLeaf(b, l, n.Offset+t.base, n.Length)
+// numberLine appends a leaf that is a number.
+func (t *Tree) numberLine(b []byte, l *leafLabel, value int64, offset, size uint32) []byte {
+	return t.endLeaf(appendInt(t.leaf(b, l), value), l, offset, size)
 }
 
-// leaf begins the line of a leaf that belongs to no field.
+// leaf begins the line of a leaf.
 func (t *Tree) leaf(b []byte, l *leafLabel) []byte {
 	return append(b, l.leads.at(t.indent, l.head)...)
 }

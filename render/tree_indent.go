@@ -41,29 +41,36 @@ func (l *leads) at(in *indent, head string) []byte {
 	return have.text
 }
 
-// An ending is the end of the lines of a label, with a gap of four digits for the offset: ` [0x0000, 4B] explanation`. It is put together once
-// for each size that comes up.
+// An ending is the end of the lines of a label, with a gap for the last digits of the offset: ` [0x0000, 4B] explanation`. It is put together once
+// for each size that comes up, and for each 64 KiB of the frame.
 type ending struct {
-	size uint32
-	text []byte
+	size   uint32
+	offset uint32
+	gap    int // where those digits are
+	text   []byte
 }
-
-const maxShort = 0xffff // the highest offset of four digits
 
 // append appends the end of a line. open is what stands in front of the offset, tail what stands behind the size.
 func (e *ending) append(b []byte, open, tail string, offset, size uint32) []byte {
-	if offset > maxShort {
-		return append(appendSpan(append(b, open...), offset, size), tail...)
+	if e.size != size || e.offset>>16 != offset>>16 || e.text == nil {
+		e.size, e.offset, e.text = size, offset, appendOffset(append(e.text[:0], open...), offset)
+		e.gap = len(e.text) - lastDigits
+		e.text = append(appendInt(append(e.text, ", "...), int64(size)), tail...)
 	}
-	if e.size != size || e.text == nil {
-		e.size, e.text = size, append(appendSpan(append(e.text[:0], open...), 0, size), tail...)
-	}
-	at := len(b) + len(open)
+	at := len(b) + e.gap
 	b = append(b, e.text...)
-	digits := b[at : at+4]
-	high, low := hexPairs[offset>>8], hexPairs[offset&0xff]
-	digits[0], digits[1], digits[2], digits[3] = high[0], high[1], low[0], low[1]
+	putOffset(b[at:], offset)
 	return b
+}
+
+// lastDigits is how many digits of an offset are written over those of another one of the same 64 KiB.
+const lastDigits = 4
+
+// putOffset writes the last digits of an offset.
+func putOffset(b []byte, offset uint32) {
+	high, low := hexPairs[offset>>8&0xff], hexPairs[offset&0xff]
+	b = b[:lastDigits]
+	b[0], b[1], b[2], b[3] = high[0], high[1], low[0], low[1]
 }
 
 // hexPairs are the two digits of each byte.

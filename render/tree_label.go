@@ -9,19 +9,13 @@ import (
 )
 
 // A label is what the lines of one Op have in common, put together once: in full a line is the branches of the tree, head, the value,
-// open, offset and size of the value, tail.
+// open, offset and size of the value, tail. Of an element, the head is `+-- name[`.
 type label struct {
-	op       *schema.Op
-	kind     valueKind
-	head     string // `+-- name type = `, of an element `+-- name[`
-	middle   string // of an element, behind its index: `] type = `
-	valueOff string // ends the colour that head or middle begin
-	open     string // valueOff, and what begins the place
-	tail     string // ends the place: the explanation and a newline
-	inline   string // begins the field on the line of the structure that it is folded into: ` name=`
-	about    string // the explanation alone, "" when there is none
-	leads    leads
-	ending   ending
+	leafLabel
+	op     *schema.Op
+	kind   valueKind
+	middle string // of an element, behind its index: `] type = `
+	inline string // begins the field on the line of the structure that it is folded into: ` name=`
 }
 
 // A layout holds the labels of a plan's Ops, each from its first use on.
@@ -101,7 +95,7 @@ func (t *Tree) newLabel(op *schema.Op) label {
 	}
 	l.inline = " " + t.colors.name.paint(name) + "=" + value.on
 	l.about = string(appendEscaped(nil, op.About(), false))
-	l.valueOff, l.open, l.tail = value.off, value.off+t.placeOn, t.tail(l.about)
+	l.off, l.open, l.tail = value.off, value.off+t.placeOn, t.tail(l.about)
 	return l
 }
 
@@ -113,13 +107,13 @@ func (t *Tree) tail(about string) string {
 	return t.placeOff + " " + t.colors.dim.paint(about) + "\n"
 }
 
-// A leafLabel is what the lines of one kind of leaf have in common that belong to no field.
+// A leafLabel is what the lines of one kind of leaf have in common.
 type leafLabel struct {
 	head  string // `+-- name type = `
-	off   string // ends the value: the encoding
+	off   string // ends the value: its colour, the encoding of some
 	open  string // off, and what begins the place
 	tail  string // ends the place: the explanation and a newline
-	about string // the explanation alone
+	about string // the explanation alone, "" when there is none
 
 	leads  leads
 	ending ending

@@ -78,8 +78,7 @@ func (t *Tree) recordFields(b []byte, r *dissect.Record) []byte {
 	if raw := t.recordBytes(r.AttributesAt, 1); len(raw) == 1 {
 		attributes = int64(int8(raw[0]))
 	}
-	b = appendInt(t.leaf(b, &labels.attributes), attributes)
-	b = t.endLeaf(b, &labels.attributes, uint32(r.AttributesAt), 1)
+	b = t.numberLine(b, &labels.attributes, attributes, uint32(r.AttributesAt), 1)
 	raw := t.recordBytes(r.TimestampAt, r.OffsetAt-r.TimestampAt)
 	delta, _ := binary.Varint(raw)
 	b = appendInt(t.leaf(b, &labels.timestampDelta), delta)
@@ -91,7 +90,7 @@ func (t *Tree) recordFields(b []byte, r *dissect.Record) []byte {
 // varintPart appends a number of variable width between two offsets.
 func (t *Tree) varintPart(b []byte, l *leafLabel, from, to int) []byte {
 	v, _ := binary.Varint(t.recordBytes(from, to-from))
-	return t.endLeaf(appendInt(t.leaf(b, l), v), l, uint32(from), uint32(to-from))
+	return t.numberLine(b, l, v, uint32(from), uint32(to-from))
 }
 
 func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, about string) []byte {
@@ -160,8 +159,7 @@ func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
 	b = appendQuantity(t.leaf(b, &labels.headers), r.HeaderCount, "element")
 	b = t.endLeaf(b, &labels.headers, uint32(at), uint32(end-at))
 	t.enter(true)
-	b = appendInt(t.leaf(b, &labels.headerCount), int64(r.HeaderCount))
-	b = t.endLeaf(b, &labels.headerCount, uint32(at), uint32(width))
+	b = t.numberLine(b, &labels.headerCount, int64(r.HeaderCount), uint32(at), uint32(width))
 	at += width
 	index := 0
 	for key, value := range r.Headers {

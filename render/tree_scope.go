@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math/bits"
 	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
@@ -85,3 +86,6 @@ func appendOffset(b []byte, offset uint32) []byte {
 	}
 	return append(b, hexDigits[offset>>12&15], hexDigits[offset>>8&15], hexDigits[offset>>4&15], hexDigits[offset&15])
 }
+
+// offsetDigits is how many digits appendOffset appends.
+func offsetDigits(offset uint32) int { return max(lastDigits, (bits.Len32(offset)+3)/4) }
