@@ -22,9 +22,14 @@ func appendQuoted[T string | []byte](b []byte, s T) []byte {
 // that are no valid UTF-8 as \xff. A backslash is doubled; a double quote is escaped where the text stands in quotes.
 func appendEscaped[T string | []byte](b []byte, s T, quoted bool) []byte {
 	from := 0
-	for i := 0; i < len(s); {
-		if i = skipPlain(s, i); i == len(s) {
-			break
+	for i := plainLength(s); i < len(s); {
+		if len(s)-i >= 8 {
+			special := specialIn(wordAt(s, i))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
 		}
 		c := s[i]
 		if c < utf8.RuneSelf {
@@ -103,33 +108,6 @@ func appendEscapedRune(b []byte, c byte, r rune, size int) []byte {
 	quoted := strconv.AppendQuoteRuneToASCII(b, r) // '\u202e'
 	copy(quoted[len(b):], quoted[len(b)+1:])
 	return quoted[:len(quoted)-2]
-}
-
-// skipPlain returns where from an index on the first byte is that may need an escape in quotes, or no more than seven bytes are left.
-func skipPlain[T string | []byte](s T, i int) int {
-	for len(s)-i >= 32 { // at once: a third fewer instructions than with 8
-		at := s[i : i+32]
-		if (marks(wordAt(at, 0))|marks(wordAt(at, 8))|marks(wordAt(at, 16))|marks(wordAt(at, 24)))&highest != 0 {
-			break
-		}
-		i += 32
-	}
-	for len(s)-i >= 8 {
-		if special := specialIn(wordAt(s, i)); special != 0 {
-			return i + bits.TrailingZeros64(special)/8
-		}
-		i += 8
-	}
-	return i
-}
-
-// standsAsItIs tells whether text stands in quotes without an escape, as most does.
-func standsAsItIs(s []byte) bool {
-	i := skipPlain(s, 0)
-	for i < len(s) && s[i] >= ' ' && s[i] < 0x7f && s[i] != '\\' && s[i] != '"' {
-		i++
-	}
-	return i == len(s)
 }
 
 // plainASCII returns how many bytes at the beginning are printable ASCII, which most text is to its end.

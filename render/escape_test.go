@@ -134,26 +134,20 @@ func TestJSONStringEachByte(t *testing.T) {
 	}
 }
 
-// What is skipped eight or 32 bytes at a time is what a look at each byte skips.
-func TestSkipPlain(t *testing.T) {
-	plain := func(c byte) bool { return c >= ' ' && c < 0x7f && c != '"' && c != '\\' }
+// Text is passed over by words exactly as far as a look at each byte says, at the end of it at least.
+func TestPlainLength(t *testing.T) {
 	for _, filler := range []byte{' ', '!', '#', '[', ']', '~'} {
-		for length := range 80 {
+		for length := range 48 {
 			text := bytes.Repeat([]byte{filler}, length)
-			if at := skipPlain(text, 0); length-at >= 8 || !standsAsItIs(text) {
-				t.Errorf("%d times %q: plain up to %d, as it is: %v", length, filler, at, standsAsItIs(text))
-			}
-			if length < 40 || length > 48 {
-				continue
+			if got := plainLength(text); got != length {
+				t.Errorf("%d times %q: %d bytes are plain", length, filler, got)
 			}
 			for at := range length {
 				for c := range 256 {
 					text[at] = byte(c)
-					if got := standsAsItIs(text); got != plain(byte(c)) {
-						t.Errorf("%d times %q, %#x at %d: stands as it is: %v", length, filler, c, at, got)
-					}
-					if skipped := skipPlain(text, 0); !plain(byte(c)) && (skipped > at || at-skipped >= 8) {
-						t.Errorf("%d times %q, %#x at %d: skipped up to %d", length, filler, c, at, skipped)
+					plain := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+					if got := plainLength(text); plain && got != length || !plain && got > at {
+						t.Errorf("%d times %q, %#x at %d: %d bytes are plain", length, filler, c, at, got)
 					}
 				}
 				text[at] = filler

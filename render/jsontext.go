@@ -134,12 +134,8 @@ func bytesToEscape(w uint64) uint64 {
 
 // specialIn marks the first of eight bytes that does not stand in a JSON string as it is, or is not ASCII, by its highest bit. What is marked above
 // it may be by carries. It is 0 when there is none.
-func specialIn(w uint64) uint64 { return marks(w) & highest }
-
-// marks is specialIn with more bits than the highest ones. In each byte the sum marks 0x7f to 0xfe, the first difference what is below the space and the quote,
-// which has become 0x20, the second one the backslash and 0xff.
-func marks(w uint64) uint64 {
-	return (w + each) | ((w ^ ('"'^' ')*each) - (' '+1)*each) | ((w ^ '\\'*each) - each)
+func specialIn(w uint64) uint64 {
+	return (w | (w + each) | ((w ^ 2*each) - 0x21*each) | ((w ^ '\\'*each) - each)) & highest // a quote is the 2 above a space
 }
 
 // appendBeyondASCII appends the characters outside ASCII from an index on, up to the next that is in it.

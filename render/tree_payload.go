@@ -18,7 +18,7 @@ func (t *Tree) appendPayload(b, s []byte) []byte {
 		b = append(b, t.colors.text.on...)
 		b = appendCutJSON(b, s, t.limit)
 		return append(b, t.colors.text.off...)
-	case (t.limit == 0 || len(s) <= t.limit) && standsAsItIs(s): // looked at once, not twice
+	case (t.limit == 0 || len(s) <= t.limit) && plainLength(s) == len(s): // looked at once, not twice
 		b = append(append(b, t.colors.text.on...), '"')
 		b = append(append(b, s...), '"')
 		return append(b, t.colors.text.off...)

@@ -2,7 +2,6 @@ package render
 
 import (
 	"math/bits"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 )
