@@ -60,9 +60,9 @@ func (m *Message) unpacksTo(b *Batch, part []byte) bool {
 
 // Bounds of the search for a byte that is rare.
 const (
-	sampled   = 1 << 10 // of how many bytes in front it is told what is rare
-	worthRare = 4 * sampled
-	denseHits = 16 // a byte is not rare that is found more often than once in so many
+	sampleSize = 1 << 10 // of how many bytes in front it is told what is rare
+	worthRare  = 4 * sampleSize
+	denseHits  = 16 // a byte is not rare that is found more often than once in so many
 )
 
 // holds tells whether data has part in it. In a long run it looks for the byte of part that is the rarest: bytes.Contains looks for the first one, which
@@ -71,10 +71,10 @@ func holds(data, part []byte) bool {
 	if len(data) < worthRare || len(part) == 0 {
 		return bytes.Contains(data, part)
 	}
-	at := rarest(data[:sampled], part)
+	at := rarest(data[:sampleSize], part)
 	last := len(data) - len(part) // where it can begin
 	for begin, hits := 0, 0; begin <= last; hits++ {
-		if hits > sampled+begin/denseHits {
+		if hits > sampleSize+begin/denseHits {
 			return bytes.Contains(data[begin:], part)
 		}
 		next := bytes.IndexByte(data[begin+at:last+at+1], part[at])
