@@ -83,13 +83,13 @@ func exchangesPlayer(needs Needs, out Output) (play func(), messages, size int) 
 		size += len(turn.frame)
 	}
 	packet, offsets := int64(0), [2]int64{}
-	spans := make([]reassembly.Span, 1)
+	var chunk reassembly.Chunk
 	return func() {
 		for i := range turns {
 			turn := &turns[i]
 			packet++
-			spans[0] = reassembly.Span{Offset: offsets[turn.dir], Origin: reassembly.Origin{Packet: packet, Time: packet * 1e6}}
-			d.Chunk(c, turn.dir, reassembly.Chunk{Data: turn.frame, Offset: offsets[turn.dir], Spans: spans})
+			chunk = reassembly.Chunk{Data: turn.frame, Offset: offsets[turn.dir], Origin: reassembly.Origin{Packet: packet, Time: packet * 1e6}}
+			d.Chunk(c, turn.dir, &chunk)
 			offsets[turn.dir] += int64(len(turn.frame))
 		}
 	}, len(turns), size
@@ -189,11 +189,12 @@ func BenchmarkSkim(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			d := New(schema.Embedded(), needs, &listener{})
 			c := &reassembly.Connection{ID: 1, Ends: talkEnds, Opened: true, Seen: [2]bool{true, true}}
-			packet, spans := int64(0), make([]reassembly.Span, 1)
+			var packet int64
+			var chunk reassembly.Chunk
 			send := func(dir reassembly.Direction, data []byte) {
 				packet++
-				spans[0] = reassembly.Span{Origin: reassembly.Origin{Packet: packet, Time: packet * 1e6}}
-				d.Chunk(c, dir, reassembly.Chunk{Data: data, Spans: spans})
+				chunk = reassembly.Chunk{Data: data, Origin: reassembly.Origin{Packet: packet, Time: packet * 1e6}}
+				d.Chunk(c, dir, &chunk)
 			}
 			b.SetBytes(int64(len(response)))
 			b.ReportAllocs()

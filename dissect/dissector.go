@@ -121,22 +121,15 @@ func New(catalog *schema.Catalog, needs Needs, out Output) *Dissector {
 }
 
 // Chunk implements reassembly.Handler.
-func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, chunk reassembly.Chunk) {
+func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, chunk *reassembly.Chunk) {
 	c := d.connection(sc)
 	if !c.delivered {
 		c.delivered = true
 		d.Counts.Connections++
 	}
 	h := &c.halves[dir&1]
-	for spans, data := chunk.Spans, chunk.Data; len(spans) > 0; spans = spans[1:] {
-		of := data
-		if len(spans) > 1 {
-			n := spans[1].Offset - spans[0].Offset
-			of, data = data[:n], data[n:]
-		}
-		d.now = spans[0].Origin
-		h.bytes(of, d.now)
-	}
+	d.now = chunk.Origin
+	h.bytes(chunk.Data, chunk.Origin)
 	c.charge(h)
 }
 

@@ -314,8 +314,7 @@ func (t *talk) send(dir reassembly.Direction, data []byte) {
 	t.packet++
 	t.conn.Seen[dir] = true
 	chunk := slices.Clone(data)
-	t.dissector.Chunk(t.conn, dir, reassembly.Chunk{Data: chunk, Offset: t.offsets[dir],
-		Spans: []reassembly.Span{{Offset: t.offsets[dir], Origin: t.now()}}})
+	t.dissector.Chunk(t.conn, dir, &reassembly.Chunk{Data: chunk, Offset: t.offsets[dir], Origin: t.now()})
 	t.offsets[dir] += int64(len(data))
 	t.sent += int64(len(data))
 	for i := range chunk {

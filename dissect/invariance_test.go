@@ -85,7 +85,7 @@ type runKeeper struct {
 	gaps  int
 }
 
-func (k *runKeeper) Chunk(c *reassembly.Connection, dir reassembly.Direction, chunk reassembly.Chunk) {
+func (k *runKeeper) Chunk(c *reassembly.Connection, dir reassembly.Direction, chunk *reassembly.Chunk) {
 	if k.runs[c] == nil {
 		k.order = append(k.order, c)
 	}

@@ -39,8 +39,7 @@ func TestMemoryCounted(t *testing.T) {
 			c.Ends[1] = netip.MustParseAddrPort("192.168.0.1:9092")
 			var offsets [2]int64
 			for _, t := range []turn{{fromClient, apiVersions(1)}, {fromServer, offer}, last} {
-				spans := []reassembly.Span{{Offset: offsets[t.dir], Origin: reassembly.Origin{Packet: 1, Time: 1}}}
-				d.Chunk(c, t.dir, reassembly.Chunk{Data: t.data, Offset: offsets[t.dir], Spans: spans})
+				d.Chunk(c, t.dir, &reassembly.Chunk{Data: t.data, Offset: offsets[t.dir], Origin: reassembly.Origin{Packet: 1, Time: 1}})
 				offsets[t.dir] += int64(len(t.data))
 			}
 			return c
@@ -103,7 +102,7 @@ func TestForgottenConnections(t *testing.T) {
 		return c
 	}
 	send := func(c *reassembly.Connection, dir reassembly.Direction, data []byte) {
-		d.Chunk(c, dir, reassembly.Chunk{Data: data, Spans: []reassembly.Span{{Origin: reassembly.Origin{Packet: 1, Time: 1}}}})
+		d.Chunk(c, dir, &reassembly.Chunk{Data: data, Origin: reassembly.Origin{Packet: 1, Time: 1}})
 	}
 	for id := range 3 {
 		c := conn(id, true)

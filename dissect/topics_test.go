@@ -183,8 +183,7 @@ func TestLookAhead(t *testing.T) {
 			return false
 		}
 		send := func(dir reassembly.Direction, data []byte, packet int64) {
-			chunk := reassembly.Chunk{Data: data, Offset: 0, Spans: []reassembly.Span{{Offset: 0, Origin: reassembly.Origin{Packet: packet, Time: packet}}}}
-			ahead.Chunk(conn, dir, chunk)
+			ahead.Chunk(conn, dir, &reassembly.Chunk{Data: data, Origin: reassembly.Origin{Packet: packet, Time: packet}})
 		}
 		send(fromClient, askMetadata(int32(calls)), int64(2*calls))
 		send(fromServer, answers[calls-1], int64(2*calls+1))

@@ -76,7 +76,7 @@ type Assembler struct {
 	v6      table[key6]
 	now     Origin // the current packet
 	seg     segment
-	span    [1]Span
+	chunk   Chunk             // the one that is handed on
 	refused map[fileLink]bool // unsupported link types already told
 
 	memory  int     // everything that Limits.Memory is about
@@ -96,7 +96,7 @@ type Assembler struct {
 
 	datagrams datagrams
 	greetings greetings
-	records   *[maxRecords]record // of segments handed on lately, nil before the first
+	records   [maxRecords]record // of segments handed on lately
 	recorded  uint
 }
 

@@ -17,7 +17,7 @@ import (
 // nothing is a Handler, and what gopacket's assembler needs in its place.
 type nothing struct{ bytes int }
 
-func (n *nothing) Chunk(_ *Connection, _ Direction, k Chunk)           { n.bytes += len(k.Data) }
+func (n *nothing) Chunk(_ *Connection, _ Direction, k *Chunk)          { n.bytes += len(k.Data) }
 func (n *nothing) Gap(*Connection, Direction, Gap)                     {}
 func (n *nothing) Fin(*Connection, Direction, Origin)                  {}
 func (n *nothing) End(*Connection, EndCause, Origin)                   {}

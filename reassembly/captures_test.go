@@ -64,7 +64,7 @@ type collector struct {
 	gaps  int64
 }
 
-func (f *collector) Chunk(c *Connection, d Direction, k Chunk) {
+func (f *collector) Chunk(c *Connection, d Direction, k *Chunk) {
 	at := flow{c.Ends[d], c.Ends[d.Other()]}
 	f.bytes[at] = append(f.bytes[at], k.Data...)
 }

@@ -14,10 +14,8 @@ type origins struct {
 	all []Origin
 }
 
-func (o *origins) Chunk(_ *Connection, _ Direction, k Chunk) {
-	for _, s := range k.Spans {
-		o.all = append(o.all, s.Origin)
-	}
+func (o *origins) Chunk(_ *Connection, _ Direction, k *Chunk) {
+	o.all = append(o.all, k.Origin)
 }
 func (o *origins) Gap(_ *Connection, _ Direction, g Gap)     { o.all = append(o.all, g.Origin) }
 func (o *origins) Fin(_ *Connection, _ Direction, at Origin) { o.all = append(o.all, at) }

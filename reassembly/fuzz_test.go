@@ -162,12 +162,12 @@ type provenance struct {
 	base map[*stream]uint32 // sequence number of offset 0
 }
 
-func (p *provenance) Chunk(c *Connection, d Direction, k Chunk) {
+func (p *provenance) Chunk(c *Connection, d Direction, k *Chunk) {
 	p.witness.Chunk(c, d, k)
-	s := p.sent[k.Spans[0].Packet]
+	s := p.sent[k.Packet]
 	for i, b := range k.Data {
 		if b != k.Data[0]+byte(i) || int(b) >= len(s.data) {
-			p.t.Fatalf("connection %d: bytes %v are not from packet %d", c.ID, k.Data, k.Spans[0].Packet)
+			p.t.Fatalf("connection %d: bytes %v are not from packet %d", c.ID, k.Data, k.Packet)
 		}
 	}
 	first := s.seq + uint32(k.Data[0])
@@ -177,7 +177,7 @@ func (p *provenance) Chunk(c *Connection, d Direction, k Chunk) {
 	base := first - uint32(k.Offset)
 	st := p.stream(c, d)
 	if known, there := p.base[st]; there && known != base {
-		p.t.Fatalf("connection %d: stream begins at %d, but packet %d says %d", c.ID, known, k.Spans[0].Packet, base)
+		p.t.Fatalf("connection %d: stream begins at %d, but packet %d says %d", c.ID, known, k.Packet, base)
 	}
 	p.base[st] = base
 }

@@ -57,8 +57,8 @@ func (r *recorder) note(c *Connection, format string, args ...any) {
 	r.events = append(r.events, line)
 }
 
-func (r *recorder) Chunk(c *Connection, d Direction, k Chunk) {
-	r.note(c, "%s %d %s #%d", directionNames[d], k.Offset, k.Data, k.Spans[0].Packet)
+func (r *recorder) Chunk(c *Connection, d Direction, k *Chunk) {
+	r.note(c, "%s %d %s #%d", directionNames[d], k.Offset, k.Data, k.Packet)
 }
 
 func (r *recorder) Gap(c *Connection, d Direction, g Gap) {

@@ -329,7 +329,7 @@ type keeper struct {
 	total int
 }
 
-func (k *keeper) Chunk(c *Connection, d Direction, chunk Chunk) {
+func (k *keeper) Chunk(c *Connection, d Direction, chunk *Chunk) {
 	before := c.Memory
 	c.Memory += 1000 * len(chunk.Data)
 	if chunk.Data[0] == 'x' {

@@ -78,16 +78,16 @@ func (w *witness) Note(c *Connection, d Direction, n Note) {
 	w.notes = append(w.notes, told{d, n})
 }
 
-func (w *witness) Chunk(c *Connection, d Direction, k Chunk) {
+func (w *witness) Chunk(c *Connection, d Direction, k *Chunk) {
 	s := w.heard(c, d)
-	if k.Offset != s.next || len(k.Data) == 0 || len(k.Spans) != 1 || k.Spans[0].Offset != k.Offset || s.fin {
-		w.t.Fatalf("connection %d %v: chunk of %d at %d, spans %v, behind %d, fin %v", c.ID, d, len(k.Data), k.Offset, k.Spans, s.next, s.fin)
+	if k.Offset != s.next || len(k.Data) == 0 || s.fin {
+		w.t.Fatalf("connection %d %v: chunk of %d at %d, behind %d, fin %v", c.ID, d, len(k.Data), k.Offset, s.next, s.fin)
 	}
 	if s.bytes == nil {
 		s.bytes = map[int64]got{}
 	}
 	for i, b := range k.Data {
-		s.bytes[k.Offset+int64(i)] = got{b, k.Spans[0].Packet}
+		s.bytes[k.Offset+int64(i)] = got{b, k.Packet}
 	}
 	s.next += int64(len(k.Data))
 }

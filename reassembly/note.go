@@ -20,13 +20,10 @@ type record struct {
 // retransmission may follow. It is a power of two.
 const maxRecords = 128
 
-func (a *Assembler) remember(h *half, p *piece) {
-	if a.records == nil {
-		a.records = new([maxRecords]record)
-	}
+func (a *Assembler) remember(h *half, data []byte, from *Origin) {
 	r := &a.records[a.recorded%maxRecords]
 	a.recorded++
-	r.half, r.off, r.sum, r.length, r.Origin = h, p.off, checksum(p.data), len(p.data), p.Origin
+	r.half, r.off, r.sum, r.length, r.Origin = h, h.next, checksum(data), len(data), *from
 }
 
 // recordOf returns the latest record of a segment that begins at off, or nil.
@@ -74,10 +71,10 @@ func (a *Assembler) attend(c *conn, h *half, seq uint32, s *segment) {
 }
 
 // fresh takes note of bytes that are handed on.
-func (a *Assembler) fresh(h *half, p *piece) {
-	h.conn.fresh = uint32(p.Time >> freshUnit)
+func (a *Assembler) fresh(h *half, data []byte, from *Origin) {
+	h.conn.fresh = uint32(from.Time >> freshUnit)
 	if a.CompareDelivered {
-		a.remember(h, p)
+		a.remember(h, data, from)
 	}
 }
 
@@ -94,7 +91,7 @@ func (a *Assembler) compare(h *half, p piece) {
 		c.repeats++
 		a.tellRepeats(c, manyRepeats)
 	}
-	if a.records == nil {
+	if !a.CompareDelivered {
 		return
 	}
 	if r := a.recordOf(h, p.off); r != nil && r.length == len(p.data) && r.sum != checksum(p.data) {

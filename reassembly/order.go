@@ -85,22 +85,27 @@ func (a *Assembler) finish(h *half, seq uint32) {
 // deliver hands on the piece that is next in its stream.
 func (a *Assembler) deliver(h *half, p piece) {
 	if len(p.data) > 0 {
-		if h.conn.muted {
-			a.stats.OfTwins += int64(len(p.data))
-		} else {
-			a.span[0] = Span{p.off, p.Origin}
-			a.handler.Chunk(&h.conn.Connection, h.dir, Chunk{Data: p.data, Offset: p.off, Spans: a.span[:]})
-			a.stats.Delivered += int64(len(p.data))
-			a.charge(h.conn)
-		}
-		if a.notes != nil {
-			a.fresh(h, &p)
-		}
-		h.next += int64(len(p.data))
+		a.handOn(h, p.data, &p.Origin)
 	}
 	if p.cut > 0 {
 		a.gap(h, p.cut, Snaplen, p.Origin)
 	}
+}
+
+// handOn hands on bytes that are next in their stream.
+func (a *Assembler) handOn(h *half, data []byte, from *Origin) {
+	if h.conn.muted {
+		a.stats.OfTwins += int64(len(data))
+	} else {
+		a.chunk.Data, a.chunk.Offset, a.chunk.Origin = data, h.next, *from // in place: a Chunk by value would be built and copied
+		a.handler.Chunk(&h.conn.Connection, h.dir, &a.chunk)
+		a.stats.Delivered += int64(len(data))
+		a.charge(h.conn)
+	}
+	if a.notes != nil {
+		a.fresh(h, data, from)
+	}
+	h.next += int64(len(data))
 }
 
 func (a *Assembler) gap(h *half, length int64, cause GapCause, at Origin) {

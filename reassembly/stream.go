@@ -60,18 +60,11 @@ func (o Origin) Before(p Origin) bool {
 	return o.Since(p) < 0
 }
 
-// A Span says which packet carried a run of stream bytes: those from Offset up to the
-// next Span's Offset, or to the end of the Chunk.
-type Span struct {
-	Offset int64 // stream offset of the first byte
-	Origin       // the packet
-}
-
-// A Chunk is a run of contiguous stream bytes. Data and Spans are valid during the call only.
+// A Chunk is a run of contiguous stream bytes that came in one packet. It is valid during the call only, and belongs to who calls.
 type Chunk struct {
 	Data   []byte
-	Offset int64  // stream offset of Data[0]; 0 is the first byte after the handshake, or the first byte seen
-	Spans  []Span // at least one, in stream order, the first at Offset
+	Offset int64 // stream offset of Data[0]; 0 is the first byte after the handshake, or the first byte seen
+	Origin       // the packet
 }
 
 // A GapCause says why bytes of a stream are missing.
@@ -135,7 +128,7 @@ type Noter interface {
 // hands on to another Handler.
 type Handler interface {
 	// Chunk hands over the next bytes of one direction.
-	Chunk(c *Connection, d Direction, chunk Chunk)
+	Chunk(c *Connection, d Direction, chunk *Chunk)
 	// Gap says that bytes of one direction are missing; the next Chunk goes on behind them.
 	Gap(c *Connection, d Direction, gap Gap)
 	// Fin says that one direction has ended in order: every byte before it was handed over as Chunk or Gap.

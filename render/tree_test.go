@@ -52,8 +52,8 @@ func converse(out Format, steps ...step) {
 		netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:9092")}}
 	var offset [2]int64
 	for i, s := range steps {
-		span := reassembly.Span{Offset: offset[s.from], Origin: reassembly.Origin{Packet: int64(i) + 4, Time: at + int64(i)*1e6}}
-		d.Chunk(c, s.from, reassembly.Chunk{Data: s.frame, Offset: span.Offset, Spans: []reassembly.Span{span}})
+		origin := reassembly.Origin{Packet: int64(i) + 4, Time: at + int64(i)*1e6}
+		d.Chunk(c, s.from, &reassembly.Chunk{Data: s.frame, Offset: offset[s.from], Origin: origin})
 		offset[s.from] += int64(len(s.frame))
 	}
 	d.End(c, reassembly.EndOfInput, reassembly.Origin{Time: at + int64(len(steps))*1e6})

@@ -93,7 +93,7 @@ func (c *client) send(dir reassembly.Direction, body []byte) {
 	c.packet++
 	c.now++
 	at := reassembly.Origin{Packet: c.packet, Time: c.now * 1e6}
-	c.dissector.Chunk(c.conn, dir, reassembly.Chunk{Data: data, Offset: c.offsets[dir], Spans: []reassembly.Span{{Offset: c.offsets[dir], Origin: at}}})
+	c.dissector.Chunk(c.conn, dir, &reassembly.Chunk{Data: data, Offset: c.offsets[dir], Origin: at})
 	c.offsets[dir] += int64(len(data))
 }
 

@@ -32,7 +32,7 @@ type heard struct {
 	rest [2][]byte // that is no whole frame yet, by direction
 }
 
-func (l listener) Chunk(c *reassembly.Connection, d reassembly.Direction, chunk reassembly.Chunk) {
+func (l listener) Chunk(c *reassembly.Connection, d reassembly.Direction, chunk *reassembly.Chunk) {
 	h := l[c.ID]
 	if h == nil {
 		h = &heard{}

@@ -93,7 +93,7 @@ type line struct {
 	data       []byte // nil at the end of the connection
 }
 
-func (s *script) Chunk(c *reassembly.Connection, d reassembly.Direction, chunk reassembly.Chunk) {
+func (s *script) Chunk(c *reassembly.Connection, d reassembly.Direction, chunk *reassembly.Chunk) {
 	s.lines = append(s.lines, line{c.ID, d == reassembly.FromA, bytes.Clone(chunk.Data)})
 }
 func (s *script) Gap(*reassembly.Connection, reassembly.Direction, reassembly.Gap)    {}
