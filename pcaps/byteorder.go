@@ -37,3 +37,13 @@ func (o byteOrder) uint64(b []byte) uint64 {
 	}
 	return v
 }
+
+// fields returns the four fields of a packet header of classic pcap: seconds, fraction, captured length and length on the wire.
+func (o byteOrder) fields(h *[classicPacketHeaderLen]byte) (seconds, fraction, captured, wire uint32) {
+	le := binary.LittleEndian
+	seconds, fraction, captured, wire = le.Uint32(h[0:]), le.Uint32(h[4:]), le.Uint32(h[8:]), le.Uint32(h[12:])
+	if o == bigEndian {
+		return bits.ReverseBytes32(seconds), bits.ReverseBytes32(fraction), bits.ReverseBytes32(captured), bits.ReverseBytes32(wire)
+	}
+	return seconds, fraction, captured, wire
+}

@@ -106,43 +106,64 @@ func newClassic(order byteOrder, header []byte) *classic {
 	return c
 }
 
-// decode implements decoder. A packet's header is seconds, fraction, captured length
-// and length on the wire, a uint32 each.
+// decode implements decoder.
 func (c *classic) decode(b *Batch, data []byte, whole bool) (used, bad int, err error) {
-	last := c.last // a copy that need not be stored for each packet
-	for len(data)-used >= c.headerLen {
-		header := data[used : used+classicPacketHeaderLen]
-		seconds, fraction := c.order.uint32(header), c.order.uint32(header[4:])
-		captured, wire := c.order.uint32(header[8:]), c.order.uint32(header[12:])
-		start := used + c.headerLen
-		end := start + int(captured)
-		if captured == wire && captured-1 < c.longest && fraction < c.second && last.has(seconds) {
-			if end > len(data) {
-				break
-			}
-			last = eraOf(seconds)
-		} else {
-			c.last = last
-			switch v, err := c.examine(data[used:], whole); {
-			case err != nil:
-				return used, 1, err
-			case v == later:
-				return used, 0, nil
-			}
-			last = c.last
+	for strays := true; strays || b.isFull(); {
+		b.makeRoom()
+		if used, strays = c.decodePlain(b, data, used); !strays {
+			continue
 		}
-		packet := b.add()
-		packet.Time = int64(seconds)*1e9 + int64(fraction)*c.fraction
-		packet.Data = data[start:end:end]
-		packet.WireLen = max(captured, wire)
-		packet.Link = c.link
-		used = end
+		switch v, err := c.examine(data[used:], whole); {
+		case err != nil:
+			return used, 1, err
+		case v == later:
+			return used, 0, nil
+		}
+		used += c.take(b.add(), data[used:])
 	}
-	c.last = last
 	if left := len(data) - used; whole && left > 0 {
 		return used, left, errCut // nothing casts doubt on the header
 	}
 	return used, 0, nil
+}
+
+// decodePlain takes packets from data[used:] on, as long as they do not stray and b has room: examine would say yes to all of them. It returns where it came to, and whether a
+// header stands there that strays. Nearly all packets are taken here, so the loop calls nothing and sets them in place.
+func (c *classic) decodePlain(b *Batch, data []byte, used int) (end int, strays bool) {
+	rest := data[used:len(data):len(data)]
+	n := len(b.Packets)
+	room := b.Packets[:cap(b.Packets)]
+	for ; n < len(room) && len(rest) >= c.headerLen; n++ {
+		seconds, fraction, captured, wire := c.order.fields((*[classicPacketHeaderLen]byte)(rest))
+		if captured != wire || captured-1 >= c.longest || fraction >= c.second || !c.last.has(seconds) {
+			strays = true
+			break
+		}
+		end := c.headerLen + int(captured)
+		if end > len(rest) {
+			break
+		}
+		p := &room[n]
+		p.Number, p.File = b.first+int64(n), b.file
+		p.Time = int64(seconds)*1e9 + int64(fraction)*c.fraction
+		p.Data = rest[c.headerLen:end:end]
+		p.WireLen, p.Link = wire, c.link
+		c.last = eraOf(seconds)
+		rest = rest[end:]
+	}
+	b.Packets = room[:n]
+	return len(data) - len(rest), strays
+}
+
+// take sets p to the packet at the head of data, which is there, and returns how many bytes it has with its header.
+func (c *classic) take(p *Packet, data []byte) int {
+	seconds, fraction, captured, wire := c.order.fields((*[classicPacketHeaderLen]byte)(data))
+	end := c.headerLen + int(captured)
+	p.Time = int64(seconds)*1e9 + int64(fraction)*c.fraction
+	p.Data = data[c.headerLen:end:end]
+	p.WireLen = max(captured, wire)
+	p.Link = c.link
+	return end
 }
 
 // examine judges a header that stands where one must, and strays: yes, later, or an error. What stands behind

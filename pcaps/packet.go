@@ -1,6 +1,9 @@
 package pcaps
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // A Packet is one captured packet. Data aliases the slab of the Batch it came in and is
 // valid until that Batch is released for the last time.
@@ -106,6 +109,12 @@ func (b *Batch) add() *Packet {
 	p.Number, p.File = b.first+int64(n), b.file
 	return p
 }
+
+// makeRoom makes room for packets more.
+func (b *Batch) makeRoom() { b.Packets = slices.Grow(b.Packets, 64) }
+
+// isFull says that there is no room for another packet.
+func (b *Batch) isFull() bool { return len(b.Packets) == cap(b.Packets) }
 
 // last returns the number of the last packet so far, 0 before the first.
 func (b *Batch) last() int64 {

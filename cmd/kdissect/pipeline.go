@@ -99,8 +99,9 @@ func (p *pipeline) run() error {
 			p.begun = true
 			p.start.Store(batch.Packets[0].Time)
 		}
-		for i := range batch.Packets {
-			packet := &batch.Packets[i]
+		packets := batch.Packets // a copy that need not be loaded for each packet
+		for i := range packets {
+			packet := &packets[i]
 			p.pace.packet(p, packet)
 			if err := p.assembler.Packet(packet); err != nil {
 				p.complain(packet.File, fmt.Errorf("%s: %w", p.files[packet.File], err), dissect.UnsupportedLinkType)
