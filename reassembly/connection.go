@@ -3,20 +3,21 @@ package reassembly
 // A conn is a Connection with what the assembler knows of it.
 type conn struct {
 	Connection
-	halves  [2]half // indexed by Direction
-	v6      bool    // which table it is in
-	turned  bool    // Ends[0] is the greater endpoint, so it is second in the key
-	ended   bool    // End was called
-	muted   bool    // the twin of another: nothing but its end is handed on
-	greeted bool    // Assembler.greetings waits for its first payload
-	doubled bool    // it was told that packets come twice
-	packets uint32  // seen so far, to measure the distance between two
-	repeats uint32  // of the packets with payload, those that were captured twice
-	loaded  uint32  // packets with payload
-	fresh   uint32  // when bytes of it were handed on last, see freshUnit
-	last    uint32  // Stats.TCPPackets, modulo 2^32, when the latest one came
-	slot    int32   // index in Assembler.settled, -1 when not there
-	charged int     // how much of Connection.Memory is counted in Assembler.memory
+	halves   [2]half // indexed by Direction
+	v6       bool    // which table it is in
+	turned   bool    // Ends[0] is the greater endpoint, so it is second in the key
+	mirrored bool    // both ends are the same
+	ended    bool    // End was called
+	muted    bool    // the twin of another: nothing but its end is handed on
+	greeted  bool    // Assembler.greetings waits for its first payload
+	doubled  bool    // it was told that packets come twice
+	packets  uint32  // seen so far, to measure the distance between two
+	repeats  uint32  // of the packets with payload, those that were captured twice
+	loaded   uint32  // packets with payload
+	fresh    uint32  // when bytes of it were handed on last, see freshUnit
+	last     uint32  // Stats.TCPPackets, modulo 2^32, when the latest one came
+	slot     int32   // index in Assembler.settled, -1 when not there
+	charged  int     // how much of Connection.Memory is counted in Assembler.memory
 }
 
 // newConn begins the connection that s is the first packet of.
@@ -34,6 +35,7 @@ func newConn(id int, s *segment, turned bool) *conn {
 
 func (c *conn) connect(src, dst endpoint) {
 	c.Ends[0], c.Ends[1] = src.addrPort(c.v6), dst.addrPort(c.v6)
+	c.mirrored = src == dst
 	for d := range c.halves {
 		c.halves[d].conn, c.halves[d].dir = c, Direction(d)
 	}
@@ -41,10 +43,18 @@ func (c *conn) connect(src, dst endpoint) {
 
 // direction returns the direction of a packet of c whose source is the greater endpoint, or is not.
 func (c *conn) direction(turned bool) Direction {
-	if turned == c.turned || c.Ends[0] == c.Ends[1] {
+	if turned == c.turned || c.mirrored {
 		return FromA
 	}
 	return FromB
+}
+
+// sides returns the half of a direction, and the other one.
+func (c *conn) sides(d Direction) (h, peer *half) {
+	if d == FromA {
+		return &c.halves[FromA], &c.halves[FromB]
+	}
+	return &c.halves[FromB], &c.halves[FromA]
 }
 
 // closed says that both directions have ended in order.
@@ -116,14 +126,23 @@ func newTable[K pairKey]() table[K] {
 	return table[K]{live: make(map[K]*conn), ended: make(map[K]tombstone), asleep: make(map[K]embryo)}
 }
 
+// latest returns the connection that was found last of those whose keys have a slot, if it is that of k, or nil.
+func (t *table[K]) latest(k K, slot uint8) *conn {
+	if r := &t.recent[slot]; r.key == k {
+		return r.conn
+	}
+	return nil
+}
+
 // find returns the live connection of a key, or nil.
 func (t *table[K]) find(k K) *conn {
-	r := &t.recent[k.slot()]
-	if r.conn != nil && r.key == k {
-		return r.conn
+	slot := k.slot()
+	if c := t.latest(k, slot); c != nil {
+		return c
 	}
 	c := t.live[k]
 	if c != nil {
+		r := &t.recent[slot]
 		r.key, r.conn = k, c
 	}
 	return c

@@ -14,6 +14,10 @@
 // byte seen, when the capture began later), so Chunks and Gaps tile the stream without
 // overlap. Every Chunk names the packet that brought it.
 //
+// Nearly all packets are alike: whole, IPv4 without options, and either next in a stream from which nothing is missing or bare acknowledgements of what was
+// handed on. Two shortcuts are for these: segment.plain reads the headers in one go, and Assembler.segment asks for no more than where the bytes belong. They say
+// no more than the general path would; where they have any doubt that is taken. They save half of the instructions that the assembler takes for a packet.
+//
 // # Order
 //
 // Payload that is next in its stream is handed on without a copy. Payload ahead of it is

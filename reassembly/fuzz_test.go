@@ -20,6 +20,8 @@ func FuzzStream(f *testing.F) {
 		z.a = New(z.w)
 		z.a.CompareDelivered = true
 		z.a.Limits = Limits{PerStream: pieceOverhead * int(script[0]), Total: pieceOverhead * 2 * int(script[0]), Memory: 1 << 30}
+		z.pair = newPair(t)
+		z.pair.each(func(a *Assembler) { a.Limits = z.a.Limits })
 		z.send(sent{from: FromA, seq: z.isn[FromA], flags: flagSYN})
 		z.send(sent{from: FromB, seq: z.isn[FromB], flags: flagSYN | flagACK, ack: z.isn[FromA] + 1})
 		for ops := script[1:]; len(ops) >= 5 && len(z.w.ended) == 0; ops = ops[5:] {
@@ -32,6 +34,7 @@ func FuzzStream(f *testing.F) {
 type streamFuzz struct {
 	t      *testing.T
 	a      *Assembler
+	pair   *pair
 	w      *witness
 	models [2]model
 	isn    [2]uint32
@@ -70,9 +73,11 @@ func (z *streamFuzz) step(op [5]byte) {
 
 func (z *streamFuzz) send(s sent) {
 	z.number++
-	if err := z.a.Packet(s.packet(z.number, z.time)); err != nil {
+	packet := s.packet(z.number, z.time)
+	if err := z.a.Packet(packet); err != nil {
 		z.t.Fatal(err)
 	}
+	z.pair.packet(packet)
 }
 
 // passed returns how far the stream has been handed on.
@@ -84,6 +89,7 @@ func (z *streamFuzz) passed(d Direction) int64 {
 }
 
 func (z *streamFuzz) finish() {
+	z.pair.finish()
 	z.a.Close()
 	checkEmpty(z.t, z.a)
 	z.w.checkEnded()
@@ -110,7 +116,11 @@ func FuzzAssembler(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) {
 		p := &provenance{witness: newWitness(t), sent: map[int64]sent{}, base: map[*stream]uint32{}}
 		a := New(p)
-		a.Limits = Limits{PerStream: 2000, Total: 5000, Memory: 1 << 30}
+		both := newPair(t)
+		all := []*Assembler{a, both.assemblers[0], both.assemblers[1]}
+		for _, a := range all {
+			a.Limits = Limits{PerStream: 2000, Total: 5000, Memory: 1 << 30}
+		}
 		var number, time int64
 		for ; len(script) >= 11; script = script[11:] {
 			number++
@@ -120,17 +130,20 @@ func FuzzAssembler(f *testing.F) {
 			packet := s.packet(number, time)
 			packet.Data[15] += script[0] >> 6 // one of several addresses
 			packet.Data[19] += script[0] >> 6
-			if script[10]&15 == 1 {
-				age(a)
-			}
-			a.Limits.Memory = 1 << 30
-			if script[10]&15 == 2 {
-				a.Limits.Memory = int(script[9]) * 16
-			}
-			if err := a.Packet(packet); err != nil {
-				t.Fatal(err)
+			for _, a := range all {
+				if script[10]&15 == 1 {
+					age(a)
+				}
+				a.Limits.Memory = 1 << 30
+				if script[10]&15 == 2 {
+					a.Limits.Memory = int(script[9]) * 16
+				}
+				if err := a.Packet(packet); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
+		both.finish()
 		a.Close()
 		checkEmpty(t, a)
 		p.checkEnded()
@@ -294,6 +307,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, link uint16, wire uint32, data []byte) {
 		var s segment
 		p := &pcaps.Packet{Data: data, WireLen: wire, Link: pcaps.LinkType(link)}
+		checkPlain(t, data)
 		if s.decode(p) != isTCP {
 			return
 		}

@@ -26,7 +26,7 @@ const maxBehind = 1 << 30
 
 // position returns the stream offset of a sequence number. It is negative for a byte in front of the stream's start.
 func (h *half) position(seq uint32) int64 {
-	ahead := seq - (h.base + uint32(h.next)) // modulo 2^32
+	ahead := seq - h.expected() // modulo 2^32
 	return h.next + int64(ahead+maxBehind) - maxBehind
 }
 
@@ -92,4 +92,16 @@ func (h *half) missing() (end int64, known bool) {
 		return o.fin, true
 	}
 	return 0, false
+}
+
+// expected returns the sequence number of the next byte to hand over.
+func (h *half) expected() uint32 { return h.base + uint32(h.next) }
+
+// flows says that the stream has begun, has not ended, and nothing is missing from it.
+func (h *half) flows() bool { return h.seen && h.pinned && !h.ended && h.hole == nil }
+
+// mayLearn says that s, a packet of the other direction, may have news of h in its acknowledgement. It does not if it acknowledges no more than was handed over, see
+// Assembler.acknowledge.
+func (h *half) mayLearn(s *segment) bool {
+	return s.flags&flagACK != 0 && (!h.pinned || s.ack-h.expected()-1 < maxBehind)
 }
