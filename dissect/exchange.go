@@ -284,8 +284,9 @@ func (c *conn) answered(r *request, response *Message) {
 	}
 	if d.needs&NeedExchanges != 0 {
 		m := d.request.restore(&r.snapshot, d.tools)
-		d.exchange = Exchange{Request: m, Response: response, NoAnswer: r.noAnswer, OneWay: c.oneDirection(), Closed: r.refused, Findings: r.ending}
-		d.out.Exchange(&d.exchange)
+		x := &d.exchange
+		x.Request, x.Response, x.NoAnswer, x.OneWay, x.Closed, x.Open, x.Findings = m, response, r.noAnswer, c.oneDirection(), r.refused, false, r.ending
+		d.out.Exchange(x)
 	}
 	d.release(r)
 }

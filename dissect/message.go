@@ -305,8 +305,7 @@ func (m *Message) findPlan() {
 		m.plan = m.catalog.PlanOf(m.API, m.Header.Version, m.Kind)
 	}
 	switch {
-	case !m.Header.Known:
-		return
+	case m.plan != nil && m.Header.APIKey != keyApiVersions, !m.Header.Known:
 	case m.isVersionFallback():
 		m.Findings = append(m.Findings, finding(VersionFallback, Info, 8,
 			"the broker does not support ApiVersions v%d and answers in v0", m.Header.Version))
