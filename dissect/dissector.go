@@ -83,6 +83,7 @@ type Dissector struct {
 	frames     []*frame   // others, to be used again
 	buffers    [][]byte   // of frames, to be used again
 	kept       int        // bytes of buffers, and of those in free
+	windows    []*window  // to be used again
 	message    Message    // the one that is being handed over
 	head       Head       // of a response
 	request    Message    // the request of the exchange that is being handed over
@@ -166,7 +167,7 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	}
 	c := &conn{dissector: d, stream: sc}
 	for dir := range c.halves {
-		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), window: &window{}}
+		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), window: d.newWindow()}
 	}
 	c.setClient(reassembly.FromA, unknownRole)
 	if sc.Opened {

@@ -99,8 +99,9 @@ func protocolOf(b []byte) string {
 	}
 	for i := range openings {
 		o := &openings[i]
+		rest := b[min(o.at, len(b)):]
 		for _, start := range o.starts {
-			if len(b) >= o.at && bytes.HasPrefix(b[o.at:], []byte(start)) {
+			if len(rest) >= len(start) && rest[0] == start[0] && string(rest[:len(start)]) == start {
 				return o.name
 			}
 		}

@@ -409,7 +409,8 @@ func (h *half) loseStep(data []byte, from reassembly.Origin, f Finding) {
 
 func (h *half) startSearching() {
 	h.state, h.partial, h.total = searching, false, 0
-	h.window = &window{lost: true}
+	h.window = h.conn.dissector.newWindow()
+	h.window.lost = true
 }
 
 // end is called when nothing more comes.

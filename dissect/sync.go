@@ -143,6 +143,7 @@ func (h *half) found(at int, kind schema.Kind) {
 		c.report(0, finding(MidStream, Info, -1, "the capture starts inside the connection; %d bytes %s were passed over before the first whole message", skipped, h.whence()))
 	}
 	h.replay(w, at)
+	c.dissector.keepWindow(w)
 	if h.state == inStep {
 		c.halves[h.dir.Other()].searchAgain()
 	}
@@ -175,6 +176,7 @@ func (h *half) notKafka() {
 	h.state = foreign
 	h.conn.foreign(h, h.window.data)
 	h.giveUpWindow()
+	h.conn.dissector.keepWindow(h.window)
 	h.window = nil
 	if other := &h.conn.halves[h.dir.Other()]; opened && h.dir == h.conn.clientDir && other.state == searching {
 		other.notKafka() // a server answers in the client's protocol

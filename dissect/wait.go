@@ -37,14 +37,14 @@ func (h *half) isAnswer(data []byte, from reassembly.Origin) bool {
 
 // wait holds the bytes of a response, and all that come behind it, until its request is there.
 func (h *half) wait(data []byte, from reassembly.Origin) {
-	h.state, h.window = waiting, &window{}
+	h.state, h.window = waiting, h.conn.dissector.newWindow()
 	h.hold(data, from)
 }
 
 // waitInside is wait for a frame whose first bytes came one packet after the other.
 func (h *half) waitInside() {
 	h.partial = false
-	h.state, h.window = waiting, &window{}
+	h.state, h.window = waiting, h.conn.dissector.newWindow()
 	h.window.data = append(h.window.data, h.buffer...)
 	h.window.parts = append(h.window.parts, h.head...)
 }
@@ -116,6 +116,7 @@ func (h *half) goOn(at int) {
 	w := h.window
 	h.window, h.state, h.givenUp = nil, inStep, len(w.data)-at >= 8
 	h.replay(w, at)
+	h.conn.dissector.keepWindow(w)
 	h.goOnLater()
 }
 

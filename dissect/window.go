@@ -37,6 +37,25 @@ type candidate struct{ at, need int }
 // so often are none.
 const maxCandidates = 64
 
+// newWindow returns an empty window. Each direction of each connection begins with one, so they are used again.
+func (d *Dissector) newWindow() *window {
+	n := len(d.windows)
+	if n == 0 {
+		return &window{}
+	}
+	w := d.windows[n-1]
+	d.windows = d.windows[:n-1]
+	*w = window{data: w.data[:0], parts: w.parts[:0], candidates: w.candidates[:0]}
+	return w
+}
+
+// keepWindow takes back what newWindow returned, and nobody looks at any more.
+func (d *Dissector) keepWindow(w *window) {
+	if len(d.windows) < maxKept && cap(w.data) <= maxKeptBuffer && cap(w.parts) <= maxKeptList {
+		d.windows = append(d.windows, w)
+	}
+}
+
 func (w *window) add(data []byte, from reassembly.Origin) {
 	w.parts = append(w.parts, part{at: len(w.data), Origin: from})
 	w.data = append(w.data, data...)
