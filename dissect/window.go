@@ -23,6 +23,9 @@ type window struct {
 	candidates []candidate // those of them that are still undecided, in order
 }
 
+// maxKeptWindow is how many bytes the buffer of a window may have that is kept to be used again.
+const maxKeptWindow = 64 << 10
+
 // A part is a run of the window that one packet brought.
 type part struct {
 	at                int
@@ -51,7 +54,7 @@ func (d *Dissector) newWindow() *window {
 
 // keepWindow takes back what newWindow returned, and nobody looks at any more.
 func (d *Dissector) keepWindow(w *window) {
-	if len(d.windows) < maxKept && cap(w.data) <= maxKeptBuffer && cap(w.parts) <= maxKeptList {
+	if len(d.windows) < maxKept && cap(w.data) <= maxKeptWindow && cap(w.parts) <= maxKeptList {
 		d.windows = append(d.windows, w)
 	}
 }
