@@ -32,6 +32,7 @@ type Facts struct {
 	HasSession      bool
 	Replica         int64 // the node that asks as a follower; -1 none
 
+	tagged     bool // there are tagged fields
 	partitions []int32
 	codes      []codeCount // of Errors, each once
 	fields     *[]stretch  // the records fields, nil where nobody wants them: to list them costs a summary 0.5 %

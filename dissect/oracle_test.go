@@ -216,6 +216,7 @@ type factsJudge struct {
 	snapshot     Snapshot
 	messages     int
 	without      int // facts that were there without a tape
+	tagged       int // among those, of messages with tagged fields
 	failures     int
 }
 
@@ -246,6 +247,11 @@ func (j *factsJudge) compare(where string) {
 		j.fail("%s: %s v%d %s:\n got %s\nwant %s", where, m.Name(), m.Header.Version, m.Kind, got, want)
 	case undecoded != (taped.Undecoded() != nil):
 		j.fail("%s: %s v%d %s: undecoded %t, want %t", where, m.Name(), m.Header.Version, m.Kind, undecoded, !undecoded)
+	case !quick.decoded && slices.ContainsFunc(taped.Findings[taped.before:], func(f Finding) bool { return f.Code != BadUTF8 || quick.facts.tagged }):
+		j.fail("%s: %s v%d %s: its tape has findings: %v", where, m.Name(), m.Header.Version, m.Kind, taped.Findings)
+	}
+	if !quick.decoded && quick.facts.tagged {
+		j.tagged++
 	}
 }
 

@@ -1,7 +1,7 @@
 package schema
 
 // An outline is a Plan for those who want nothing but the values with a Role: it has no steps for what they pass over but the number of bytes, so that a
-// message has about half as many of them as it has operations. Tagged fields are left out: where there are some, the whole Plan is wanted.
+// message has about half as many of them as it has operations.
 
 // A StepCode says what to do with the next bytes.
 type StepCode uint8
@@ -19,7 +19,8 @@ const (
 	LoopStep    // the end of an element: on with the next one, if there is one
 	PresentStep // a byte that is negative where there is no structure
 	TagsStep    // a section of tagged fields
-	EndStep     // the end of the message
+	TagStep     // a tagged field whose steps Jump leads to; Next is another one of its section
+	EndStep     // the end of the message, or of a tagged field
 )
 
 // A Holding is what stands behind a length or count.
@@ -53,7 +54,8 @@ type Step struct {
 	Bytes    int32 // of the value; Span: of an element
 	Op       *Op   // of the value or text
 	Next     *Step // the one that follows, nil behind the last
-	Jump     *Step // Elements, PresentStep: the one behind all that is inside; LoopStep: the first of the element
+	Jump     *Step // Elements, PresentStep: the one behind all that is inside; LoopStep: the first of the element; TagsStep: the first TagStep
+	Tag      uint32
 }
 
 // IsValue tells whether the step is a value of fixed size.
@@ -68,16 +70,30 @@ func (c StepCode) Prefix() Prefix { return Prefix(c - ShortStep) }
 // MaxNesting is how deep the arrays of an outline may stand in each other; those of Kafka go four deep.
 const MaxNesting = 8
 
-// outline makes the steps of a plan and returns the first. There are none where arrays nest too deep or their elements may have no bytes.
-func outline(ops []Op) *Step {
+// outline makes the steps of the operations from one index up to another and returns the first. There are none where arrays nest too deep or their
+// elements may have no bytes.
+func outline(ops []Op, i, end int32) *Step {
 	first := new(Step)
 	o := outliner{ops: ops, last: first}
-	o.fields(0, int32(len(ops)))
+	o.fields(i, end)
 	o.add(Step{Code: EndStep})
 	if o.odd {
 		return nil
 	}
 	return first.Next
+}
+
+// tags makes the steps of the known fields of a tagged section, less those that have no outline, and those of structures that may be null: whether one is
+// there is written in another way here.
+func tags(ops []Op, section int32) (first *Step) {
+	last := &first
+	for i := section + 1; i < ops[section].Next; i = ops[i].Next {
+		if inside := outline(ops, i, ops[i].Next); inside != nil && !(ops[i].Code == OpStruct && ops[i].Nullable) {
+			*last = &Step{Code: TagStep, Tag: uint32(ops[i].Tag), Jump: inside}
+			last = &(*last).Next
+		}
+	}
+	return first
 }
 
 type outliner struct {
@@ -96,7 +112,7 @@ func (o *outliner) fields(i, end int32) {
 		next := op.Next
 		switch {
 		case op.Code == OpTags:
-			o.add(Step{Code: TagsStep})
+			o.add(Step{Code: TagsStep}).Jump = tags(o.ops, i)
 		case op.Code == OpArray:
 			o.array(i)
 		case op.Fixed > 0 && op.Quiet:

@@ -20,7 +20,11 @@ func TestOutline(t *testing.T) {
 		{"name": "C", "type": "bool", "versions": "0+"},
 		{"name": "Pair", "type": "Pair", "versions": "0+", "nullableVersions": "0+", "fields": [
 			{"name": "X", "type": "int8", "versions": "0+"},
-			{"name": "Y", "type": "int64", "versions": "0+"}]}]}`))
+			{"name": "Y", "type": "int64", "versions": "0+"}]},
+		{"name": "ReplicaId", "type": "int32", "versions": "1+", "tag": 0, "taggedVersions": "1+"},
+		{"name": "Other", "type": "Other", "versions": "1+", "tag": 1, "taggedVersions": "1+", "nullableVersions": "1+", "fields": [
+			{"name": "Z", "type": "int8", "versions": "1+"}]},
+		{"name": "Names", "type": "[]string", "versions": "1+", "tag": 2, "taggedVersions": "1+"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +50,7 @@ func TestOutline(t *testing.T) {
 			"6: loop of depth 0 to 3",
 			"7: +1 present, else 9",
 			"8: +9 tags",
-			"9: tags",
+			"9: tags; 0: 0: value ReplicaId 1: end; 2: 0: compact elements of depth 0, else 3 1: compact string 2: loop of depth 0 to 1 3: end",
 			"10: end",
 		},
 	} {
@@ -68,7 +72,7 @@ func stepTexts(first *Step) []string {
 		if s.Skip > 0 {
 			text += fmt.Sprintf(" +%d", s.Skip)
 		}
-		text += " " + [...]string{"skip", "partition", "offset", "error", "throttle", "value", "short", "int", "compact", "loop", "present", "tags", "end"}[s.Code]
+		text += " " + [...]string{"skip", "partition", "offset", "error", "throttle", "value", "short", "int", "compact", "loop", "present", "tags", "tag", "end"}[s.Code]
 		if s.Nullable {
 			text += " nullable"
 		}
@@ -77,6 +81,10 @@ func stepTexts(first *Step) []string {
 			text += fmt.Sprintf(" of depth %d to %d", s.Depth, number[s.Jump])
 		case s.Code == PresentStep:
 			text += fmt.Sprintf(", else %d", number[s.Jump])
+		case s.Code == TagsStep:
+			for tag := s.Jump; tag != nil; tag = tag.Next {
+				text += fmt.Sprintf("; %d: %s", tag.Tag, strings.Join(stepTexts(tag.Jump), " "))
+			}
 		case s.Holds == Elements:
 			text += fmt.Sprintf(" elements of depth %d, else %d", s.Depth, number[s.Jump])
 		case s.Holds == Span:

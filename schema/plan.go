@@ -90,7 +90,7 @@ func compile(m *Message, version int16) *Plan {
 		p.NamesTopics = p.NamesTopics || op.Role == TopicID && p.isNamed(i)
 		p.HasRecords = p.HasRecords || op.Code == OpRecords
 	}
-	p.Outline = outline(p.Ops)
+	p.Outline = outline(p.Ops, 0, int32(len(p.Ops)))
 	return p
 }
 
