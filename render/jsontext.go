@@ -93,7 +93,7 @@ func appendWords[T string | []byte](b []byte, s T, i int) ([]byte, int) {
 			b = slices.Grow(b[:at], len(s)-i+most)
 			b = b[:cap(b)]
 		}
-		w := wordAt(s, i)
+		w := wordAt(s[i:i+8], 0) // at i its bounds would be checked byte by byte, which takes a fifth longer
 		if !plainWord(w) {
 			break
 		}
