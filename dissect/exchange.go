@@ -60,7 +60,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	}
 	d.Counts.Requests++
 	d.Counts.Bytes.Requests += int64(size - f.missing)
-	d.hand(m)
+	d.hand(m, &h.lead)
 	if f.request = nil; r.detached {
 		c.answerLate(r, m)
 		return
@@ -214,7 +214,7 @@ func (c *conn) deliverResponse(h *half, data []byte, holes []hole, size int) {
 	}
 	d.Counts.Responses++
 	d.Counts.Bytes.Responses += int64(size - f.missing)
-	d.hand(m)
+	d.hand(m, &h.lead)
 	c.lastDone = f.last.Time
 	if f.request == nil {
 		c.orphan(m)
@@ -329,9 +329,9 @@ func (d *Dissector) begin(h *Head, c *conn, f *frame, data []byte, holes []hole,
 }
 
 // hand hands a message over.
-func (d *Dissector) hand(m *Message) {
+func (d *Dissector) hand(m *Message, l *lead) {
 	d.Counts.Messages++
-	d.learnTopics(m)
+	d.learnTopics(m, l)
 	if d.needs&NeedMessages != 0 {
 		d.out.Message(m)
 	}

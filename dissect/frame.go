@@ -42,6 +42,8 @@ type half struct {
 	skim     *decoder
 	skimBody *schema.Plan // of the body, while skim is still in the header
 	head     []part       // which packets brought the first 8 bytes of the frame
+
+	lead lead // of whole messages
 }
 
 type halfState uint8

@@ -141,7 +141,7 @@ func (g *Given) request(m *Message) {
 	if m.plan != nil {
 		m.openEnvelope()
 	}
-	g.conn.dissector.learnTopics(m) // so that those behind it know the names
+	g.conn.dissector.learnTopics(m, &g.conn.halves[0].lead) // so that those behind it know the names
 }
 
 func (g *Given) response(m *Message, plan *schema.Plan) {
@@ -151,7 +151,7 @@ func (g *Given) response(m *Message, plan *schema.Plan) {
 		m.Header.CorrelationID = correlationID(m.data)
 	}
 	m.findPlan()
-	g.conn.dissector.learnTopics(m) // so that those behind it know the names
+	g.conn.dissector.learnTopics(m, &g.conn.halves[0].lead) // so that those behind it know the names
 }
 
 // Whole returns the message of one whole frame of a plan that has a header. The API may be a draft without a key.

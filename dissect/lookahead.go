@@ -43,11 +43,11 @@ func (m *Message) leading(role schema.Role) (int64, bool) {
 	if at == 0 || m.plan.Outline == nil {
 		return m.leadingOfTape(role)
 	}
-	step, value := seek(m.plan.Outline, m.data, at, role, role)
+	step, from, end := seek(m.plan.Outline, m.data, at, role, role)
 	if step == nil || !step.Code.IsValue() {
 		return 0, false
 	}
-	return Int(step.Op.Code, value), true
+	return Int(step.Op.Code, m.data[from:end]), true
 }
 
 func (m *Message) leadingOfTape(role schema.Role) (int64, bool) {

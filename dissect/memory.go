@@ -47,7 +47,7 @@ const recount = 64
 
 // memory is what a direction takes besides its place in the connection.
 func (h *half) memory() int {
-	n := cap(h.buffer) + h.laterBytes + int(unsafe.Sizeof(part{}))*cap(h.head)
+	n := cap(h.buffer) + cap(h.lead.body) + h.laterBytes + int(unsafe.Sizeof(part{}))*cap(h.head)
 	if f := h.frame; f != nil {
 		n += int(unsafe.Sizeof(*f)) + originSize*cap(f.list) + int(unsafe.Sizeof(hole{}))*cap(f.holes)
 		if r := f.request; r != nil && r.detached {

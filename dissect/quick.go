@@ -237,9 +237,9 @@ func numberAt(data []byte, at int) (n, end int) {
 	return n + 1, end
 }
 
-// seek follows an outline up to the first value or text with one of two roles and returns its bytes; of an array it looks into the first element. There
+// seek follows an outline up to the first value or text with one of two roles and returns where it stands; of an array it looks into the first element. There
 // is no step where it finds none.
-func seek(s *schema.Step, data []byte, at int, one, other schema.Role) (found *schema.Step, value []byte) {
+func seek(s *schema.Step, data []byte, at int, one, other schema.Role) (found *schema.Step, from, end int) {
 	for ; s != nil; s = s.Next {
 		at += int(s.Skip)
 		n := int(s.Bytes)
@@ -247,12 +247,12 @@ func seek(s *schema.Step, data []byte, at int, one, other schema.Role) (found *s
 		case s.Code.IsValue(), s.Code == schema.SkipStep:
 		case s.Code.HasPrefix():
 			if n, at = lengthAt(data, s.Code.Prefix(), at); n < -1 {
-				return nil, nil
+				return nil, 0, 0
 			}
 			switch n = max(0, n); s.Holds {
 			case schema.Elements:
 				if n == 0 {
-					return nil, nil
+					return nil, 0, 0
 				}
 				continue
 			case schema.Span:
@@ -261,17 +261,17 @@ func seek(s *schema.Step, data []byte, at int, one, other schema.Role) (found *s
 				}
 			}
 		default:
-			return nil, nil
+			return nil, 0, 0
 		}
 		if n > len(data)-at {
-			return nil, nil
+			return nil, 0, 0
 		}
 		if s.Role == one || s.Role == other {
-			return s, data[at : at+n]
+			return s, at, at + n
 		}
 		at += n
 	}
-	return nil, nil
+	return nil, 0, 0
 }
 
 // noLength stands for a length that is not there, or is none.

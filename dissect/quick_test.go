@@ -67,7 +67,8 @@ func TestSeek(t *testing.T) {
 			}
 		}
 		topics := m.Facts().Topics
-		step, value := seek(m.plan.Outline, m.data, at, schema.TopicName, schema.TopicID)
+		step, from, end := seek(m.plan.Outline, m.data, at, schema.TopicName, schema.TopicID)
+		value := m.data[from:end]
 		if step == nil || !m.plan.HasRecords {
 			return
 		}

@@ -133,18 +133,14 @@ func (v *View) Named(at int) bool {
 
 // learnTopics takes the names out of a message that has them beside ids, so that the messages behind it know them: in its own fields, in what
 // an Envelope holds, or in the records of a topic that Kafka keeps them in.
-func (d *Dissector) learnTopics(m *Message) {
+func (d *Dissector) learnTopics(m *Message, l *lead) {
 	switch {
 	case m.plan == nil:
 	case m.plan.NamesTopics:
 		m.findFacts()
 		d.learnFrom(&m.facts, m)
 	case m.plan.HasRecords:
-		if at := m.plainHeader(); at > 0 {
-			if topic := d.firstTopic(m.plan, m.data, at); namesTopics(topic) {
-				d.learnFromRecords(m, string(topic))
-			}
-		}
+		d.learnFromLog(m, l)
 	case m.Header.APIKey == keyEnvelope && m.Kind == schema.Response:
 		for n := range m.Nested {
 			d.learnFromNested(n, m)
@@ -171,6 +167,34 @@ func (d *Dissector) learnFromNested(n *Nested, m *Message) {
 	f.reset()
 	f.collectTape(&n.View, n.body)
 	d.learnFrom(f, m)
+}
+
+// A lead is how the latest body of a direction began, up to the name of its first topic, where that is none whose records name others. The next one begins
+// so as well, mostly, which is seen in a fifth of the time that the way along its outline takes.
+type lead struct {
+	plan *schema.Plan
+	body []byte
+}
+
+// maxLead bounds the bytes of a lead.
+const maxLead = 64
+
+func (l *lead) begins(plan *schema.Plan, body []byte) bool {
+	return l.plan == plan && len(body) >= len(l.body) && string(body[:len(l.body)]) == string(l.body)
+}
+
+// learnFromLog takes the names out of a message with records, if they are those of a topic that names others.
+func (d *Dissector) learnFromLog(m *Message, l *lead) {
+	at := m.plainHeader()
+	if at == 0 || l.begins(m.plan, m.data[at:]) {
+		return
+	}
+	switch topic, end := d.firstTopic(m.plan, m.data, at); {
+	case namesTopics(topic):
+		d.learnFromRecords(m, string(topic))
+	case end > at && end-at <= maxLead:
+		l.plan, l.body = m.plan, append(l.body[:0], m.data[at:end]...)
+	}
 }
 
 // learnFromRecords takes the names out of records. What is wrong with those is said when they are printed.
@@ -215,16 +239,16 @@ func namesTopics(topic []byte) bool {
 	return string(topic) == metadataTopic || string(topic) == remoteLogTopic
 }
 
-// firstTopic returns the name of the topic that stands first in a body, nil when there is none or no message so far has told it. at is where the
-// body begins. Those who read the topics that name others ask for nothing else at the same time.
-func (d *Dissector) firstTopic(plan *schema.Plan, data []byte, at int) []byte {
-	switch step, value := seek(plan.Outline, data, at, schema.TopicName, schema.TopicID); {
+// firstTopic returns the name of the topic that stands first in a body, nil when there is none or no message so far has told it, and where the name
+// ends, 0 where it does not stand there itself. at is where the body begins. Those who read the topics that name others ask for nothing else at the same time.
+func (d *Dissector) firstTopic(plan *schema.Plan, data []byte, at int) (name []byte, end int) {
+	switch step, from, end := seek(plan.Outline, data, at, schema.TopicName, schema.TopicID); {
 	case step == nil:
-		return nil
+		return nil, 0
 	case step.Role == schema.TopicName:
-		return value
+		return data[from:end], end
 	default:
-		return d.topics.told(TopicID(value), d.number)
+		return d.topics.told(TopicID(data[from:end]), d.number), 0
 	}
 }
 
@@ -237,7 +261,11 @@ func (d *Dissector) keepsNames(plan *schema.Plan, data []byte, total int) bool {
 	if plan.Header.Flexible {
 		at++
 	}
-	return total <= maxNamingFrame && plan.Message.Kind == schema.Response && namesTopics(d.firstTopic(plan, data, at))
+	if total > maxNamingFrame || plan.Message.Kind != schema.Response {
+		return false
+	}
+	topic, _ := d.firstTopic(plan, data, at)
+	return namesTopics(topic)
 }
 
 // laterNames are the names that messages further on in the capture tell. They are looked for when one is wanted that no message so far has

@@ -154,6 +154,29 @@ func TestTopicNamesInRecords(t *testing.T) {
 	}
 }
 
+// Answers that begin as the one before are not looked at again; the first one that does not is, whatever topics came in front of it.
+func TestTopicNamesBehindOthers(t *testing.T) {
+	named := messageOf(1, 0, 0, nil, topicRecord("orders", idA))
+	// One name is as long as the other, and one begins as it does.
+	others := []string{"orders", "orders", strings.Repeat("_", len(metadataTopic)), metadataTopic + "_", metadataTopic[:9], strings.Repeat("x", 2*maxLead)}
+	var last Snapshot
+	k := listen(NeedMessages, func(m *Message) { last.Take(m, nil) })
+	for i, topic := range append(others, metadataTopic) {
+		request, response := fetchV4(int32(i), topic, named)
+		k.client(request)
+		k.server(response)
+		want := ""
+		if topic == metadataTopic {
+			want = "orders"
+		}
+		k.client(fetchV13(int32(100+i), idA))
+		if got := nameSeen(NewReader().Message(&last), idA); got != want {
+			t.Errorf("behind an answer of %s: %q, want %q", topic, got, want)
+		}
+		k.server(framed(int32(100+i), int32(0), int16(0), int32(0), int32(0)))
+	}
+}
+
 // Learning from records says nothing of what is wrong with them; who opens them does.
 func TestLearningLeavesNoFindings(t *testing.T) {
 	damaged := messageOf(1, 1, 0, nil, []byte("no gzip"))
