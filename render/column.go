@@ -45,7 +45,7 @@ var tableColumns = [...]Column{
 	}},
 	{"api", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return append(b, leading(x).Name()...) }},
 	{"apiKey", ofHeader(func(h *dissect.Header) int64 { return int64(h.APIKey) })},
-	{"version", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return appendVersion(nil, b, x) }},
+	{"version", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return appendVersion(b, x) }},
 	{"correlationId", func(_ *Table, b []byte, x *dissect.Exchange) []byte {
 		m := leading(x)
 		return appendUnless(b, !m.Correlated(), int64(m.Header.CorrelationID))

@@ -40,6 +40,27 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// Text is looked at eight bytes at a time: what is escaped is found wherever it stands, in texts of all lengths.
+func TestEscapeEachByte(t *testing.T) {
+	for c := range 256 {
+		escaped := string(appendEscaped(nil, []byte{byte(c)}, true))
+		plain := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+		if plain != (escaped == string(rune(c))) {
+			t.Errorf("byte %#x is %s", c, escaped)
+		}
+		for length := range 20 {
+			for at := range length {
+				in := bytes.Repeat([]byte{'x'}, length)
+				in[at] = byte(c)
+				want := strings.Repeat("x", at) + escaped + strings.Repeat("x", length-at-1)
+				if got := string(appendEscaped(nil, in, true)); got != want {
+					t.Fatalf("byte %#x at %d of %d: got %s, want %s", c, at, length, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestEscapeAllocatesNothing(t *testing.T) {
 	buf := make([]byte, 0, 256)
 	for _, text := range []string{"orders.v1", "Grüße 中文", "\x1b[31m\u202e\xff"} {

@@ -136,7 +136,7 @@ func uncertain(x *dissect.Exchange) bool {
 }
 
 func (v *Intervals) apiOf(x *dissect.Exchange) []byte {
-	if v.name = appendAPI(nil, v.name[:0], x); len(v.name) == 0 {
+	if v.name = appendAPI(v.name[:0], x); len(v.name) == 0 {
 		v.name = append(v.name, '-')
 	}
 	return v.name
@@ -258,8 +258,8 @@ type notable struct {
 func newNotable(x *dissect.Exchange) *notable {
 	m := leading(x)
 	n := &notable{time: m.Time, number: m.Number, connection: m.Connection.ID, inFlight: m.Timing.InFlight}
-	n.api = string(appendAPI(nil, nil, x))
-	n.client = string(cutEscaped(appendClient(nil, nil, x), maxWhat))
+	n.api = string(appendAPI(nil, x))
+	n.client = string(cutEscaped(appendClient(nil, leading(x)), maxWhat))
 	n.what = string(cutEscaped(appendWhat(nil, x), maxWhat))
 	return n
 }
@@ -315,7 +315,7 @@ type failures struct {
 const maxFailures = 200
 
 func (f *failures) add(x *dissect.Exchange, outcome string) {
-	f.name = append(append(appendAPI(nil, f.name[:0], x), ' '), outcome...)
+	f.name = append(append(appendAPI(f.name[:0], x), ' '), outcome...)
 	switch one := f.byName[string(f.name)]; {
 	case one != nil:
 		one.count++

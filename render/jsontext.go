@@ -181,18 +181,15 @@ func appendFloat(b []byte, f float64) []byte {
 
 // appendMillis appends nanoseconds as milliseconds, without trailing zeros.
 func appendMillis(b []byte, ns int64) []byte {
+	n := uint64(ns)
 	if ns < 0 {
-		b, ns = append(b, '-'), -ns
+		b, n = append(b, '-'), -n
 	}
-	b = appendInt(b, ns/1e6)
-	rest := ns % 1e6
-	if rest == 0 {
+	b = appendInt(b, int64(n/1e6))
+	if n%1e6 == 0 {
 		return b
 	}
-	b = append(b, '.')
-	for unit := int64(1e5); rest > 0; unit /= 10 {
-		b = append(b, byte('0'+rest/unit))
-		rest %= unit
-	}
-	return b
+	digits := eightDigits(n % 1e6)
+	b = appendBytes(append(b, '.'), digits+'0'*each, 2)
+	return b[:len(b)-bits.LeadingZeros64(digits)/8]
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +54,32 @@ func TestAppendDigits(t *testing.T) {
 		}
 		if got, want := string(appendDigits(nil, 3, digits)), fmt.Sprintf("%0*d", digits, 3); got != want {
 			t.Errorf("%s is %s", want, got)
+		}
+	}
+}
+
+func TestAppendMillis(t *testing.T) {
+	for _, n := range numbers() {
+		sign, u := "", uint64(n)
+		if n < 0 {
+			sign, u = "-", -u
+		}
+		digits := fmt.Sprintf("%07d", u)
+		want := sign + strings.TrimSuffix(strings.TrimRight(digits[:len(digits)-6]+"."+digits[len(digits)-6:], "0"), ".")
+		if got := string(appendMillis(nil, n)); got != want {
+			t.Fatalf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// Rounding to a unit that is known goes on where the one to units that are looked for begins.
+func TestRound(t *testing.T) {
+	for ns, want := range map[int64]int64{
+		0: 0, 499: 0, 500: 1000, -500: 0, -1501: -1000, 999_499: 999_000, 9_999_499: 9_999_000, 9_999_999: 10_000_000, 10_000_000: 10_000_000,
+		10_004_999: 10_000_000, 10_005_000: 10_010_000, 99_995_000: 100_000_000, 123_456_789: 123_500_000, -12_345_678: -12_340_000, 98_765_432_109: 98_770_000_000,
+	} {
+		if got := round(ns); got != want {
+			t.Errorf("%d: %d, want %d", ns, got, want)
 		}
 	}
 }

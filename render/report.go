@@ -37,10 +37,10 @@ func (l *findingLog) warn(m *dissect.Message, said dissect.Code) {
 
 // exchange writes what is wrong with an exchange beyond what its line says.
 func (l *findingLog) exchange(x *dissect.Exchange) {
-	if x.Request != nil {
+	if x.Request != nil && len(x.Request.Findings) > 0 {
 		l.warn(x.Request, "")
 	}
-	if x.Response != nil {
+	if x.Response != nil && len(x.Response.Findings) > 0 {
 		l.warn(x.Response, dissect.OrphanResponse)
 	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -19,54 +20,16 @@ type Summary struct {
 	findings findingLog
 	timer    timer
 	parties  [16]parties // of connections, by their number modulo as many
+	scratch  []byte      // the line that is being aligned
 }
 
-// A column of a summary. On a terminal it has a width; a negative one is aligned to the right. add appends nothing where there is nothing.
-type column struct {
+// summaryColumns are the names of the columns and their widths on a terminal; a negative one is aligned to the right.
+var summaryColumns = [...]struct {
 	name  string
 	width int
-	add   func(s *Summary, b []byte, x *dissect.Exchange) []byte
-}
-
-var summaryColumns = [...]column{
-	{"NUM", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendInt(b, number(x)) }},
-	{"TIME", 15, func(s *Summary, b []byte, x *dissect.Exchange) []byte {
-		return s.timer.appendDay(b, leading(x).Time)
-	}},
-	{"CONN", 5, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return appendInt(append(b, 'c'), int64(leading(x).Connection.ID))
-	}},
-	{"CLIENT", 34, appendClient},
-	{"BROKER", 21, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		return append(b, leading(x).Connection.ServerName...)
-	}},
-	{"API", 20, appendAPI},
-	{"VER", -3, appendVersion},
-	{"CORR", -7, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		m := leading(x)
-		return appendUnless(b, !m.Correlated() && m.Kind == schema.Response || m.Header.Token, int64(m.Header.CorrelationID))
-	}},
-	{"REQ", -6, func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		if x.Request == nil {
-			return b
-		}
-		return appendSize(b, x.Request.Size)
-	}},
-	{"RESP", -6, answer(func(b []byte, r *dissect.Message) []byte { return appendSize(b, r.Size) })},
-	{"MS", -8, answer(appendLatencyMillis)},
-	{"EXCESS", -8, answer(appendExcess)},
-	{"RESULT", 12, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendResult(b, x) }},
-	{"WHAT", 0, func(_ *Summary, b []byte, x *dissect.Exchange) []byte { return appendWhat(b, x) }},
-}
-
-// answer is a column about the response, empty where there is none.
-func answer(add func([]byte, *dissect.Message) []byte) func(*Summary, []byte, *dissect.Exchange) []byte {
-	return func(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-		if x.Response == nil {
-			return b
-		}
-		return add(b, x.Response)
-	}
+}{
+	{"NUM", -6}, {"TIME", 15}, {"CONN", 5}, {"CLIENT", 34}, {"BROKER", 21}, {"API", 20}, {"VER", -3}, {"CORR", -7},
+	{"REQ", -6}, {"RESP", -6}, {"MS", -8}, {"EXCESS", -8}, {"RESULT", 12}, {"WHAT", 0},
 }
 
 // leading is the request, or the response where the request is not in the capture.
@@ -77,8 +40,7 @@ func leading(x *dissect.Exchange) *dissect.Message {
 	return x.Request
 }
 
-func appendClient(_ *Summary, b []byte, x *dissect.Exchange) []byte {
-	m := leading(x)
+func appendClient(b []byte, m *dissect.Message) []byte {
 	if id := m.Header.ClientID; id != "" {
 		b = appendEscaped(b, id, false)
 		b = append(b, '@')
@@ -87,7 +49,7 @@ func appendClient(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 }
 
 // appendAPI appends the API's name, with a question mark where it is inferred.
-func appendAPI(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+func appendAPI(b []byte, x *dissect.Exchange) []byte {
 	m := leading(x)
 	name := m.Name()
 	switch {
@@ -101,7 +63,7 @@ func appendAPI(_ *Summary, b []byte, x *dissect.Exchange) []byte {
 	return appendInt(b, int64(m.Header.APIKey))
 }
 
-func appendVersion(_ *Summary, b []byte, x *dissect.Exchange) []byte {
+func appendVersion(b []byte, x *dissect.Exchange) []byte {
 	m := leading(x)
 	if i := m.Inferred; i != nil && i.Clear {
 		return append(b, i.Taken.Versions.String()...)
@@ -191,21 +153,42 @@ func (s *Summary) appendErrors(b []byte) []byte {
 }
 
 func (s *Summary) title() {
-	b := s.buf
 	for i := range summaryColumns {
-		start := len(b)
-		b = append(b, summaryColumns[i].name...)
-		b = s.endColumn(b, start, i)
+		if i > 0 {
+			s.buf = append(s.buf, '\t')
+		}
+		s.buf = append(s.buf, summaryColumns[i].name...)
 	}
-	s.buf = b
+	s.endLine(0)
 }
 
-// endColumn ends a column.
-func (s *Summary) endColumn(b []byte, start, at int) []byte {
-	if at == len(summaryColumns)-1 {
-		return append(b, '\n')
+// endLine ends the line that begins at an index. On a terminal its columns are put under those of other lines.
+func (s *Summary) endLine(start int) {
+	if s.options.Aligned {
+		s.align(start)
 	}
-	return endColumn(b, start, summaryColumns[at].width, s.options.Aligned)
+	s.buf = append(s.buf, '\n')
+}
+
+// align replaces the tabs behind columns. There are no others: what is from the wire has them escaped.
+func (s *Summary) align(start int) {
+	s.scratch = append(s.scratch[:0], s.buf[start:]...)
+	b, line := s.buf[:start], s.scratch
+	for i := range summaryColumns[1:] {
+		end := bytes.IndexByte(line, '\t')
+		from := len(b)
+		b = endColumn(append(b, line[:end]...), from, summaryColumns[i].width, true)
+		line = line[end+1:]
+	}
+	s.buf = append(b, line...)
+}
+
+// endCell ends a column that begins at an index and that another one follows.
+func endCell(b []byte, start int) []byte {
+	if len(b) == start {
+		b = append(b, '-')
+	}
+	return append(b, '\t')
 }
 
 // endColumn pads a column that another one follows to its width, or ends it with a tab.
@@ -234,7 +217,6 @@ func endColumn(b []byte, start, width int, aligned bool) []byte {
 
 // The columns from CONN to VER say who speaks in which call. They are the same for many lines of a connection, and made anew only where they
 // are not: that is a tenth of the time of a line.
-const firstParties, behindParties = 2, 7
 
 // parties are the columns of a connection's latest line that say who speaks.
 type parties struct {
@@ -248,26 +230,54 @@ type parties struct {
 func (s *Summary) appendParties(b []byte, x *dissect.Exchange) []byte {
 	m := x.Request
 	if m == nil || m.API == nil || !m.Header.Known || m.Header.Token {
-		return s.appendColumns(b, x, firstParties, behindParties)
+		return appendParties(b, x)
 	}
 	p := &s.parties[m.Connection.ID%len(s.parties)]
 	if p.connection != m.Connection || p.api != m.API || p.version != m.Header.Version || p.clientID != m.Header.ClientID {
-		*p = parties{m.Connection, m.Header.ClientID, m.API, m.Header.Version, s.appendColumns(p.text[:0], x, firstParties, behindParties)}
+		*p = parties{m.Connection, m.Header.ClientID, m.API, m.Header.Version, appendParties(p.text[:0], x)}
 	}
 	return append(b, p.text...)
 }
 
-// appendColumns appends some columns with what ends each.
-func (s *Summary) appendColumns(b []byte, x *dissect.Exchange, from, to int) []byte {
-	for i := from; i < to; i++ {
-		start := len(b)
-		b = summaryColumns[i].add(s, b, x)
-		if len(b) == start {
-			b = append(b, '-')
-		}
-		b = s.endColumn(b, start, i)
+func appendParties(b []byte, x *dissect.Exchange) []byte {
+	m := leading(x)
+	b = append(appendInt(append(b, 'c'), int64(m.Connection.ID)), '\t')
+	b = endCell(appendClient(b, m), len(b))
+	b = endCell(append(b, m.Connection.ServerName...), len(b))
+	b = endCell(appendAPI(b, x), len(b))
+	return endCell(appendVersion(b, x), len(b))
+}
+
+// appendLine appends the columns, each but the last with a tab behind it.
+func (s *Summary) appendLine(b []byte, x *dissect.Exchange) []byte {
+	m := leading(x)
+	b = append(appendInt(b, number(x)), '\t')
+	b = append(s.timer.appendDay(b, m.Time), '\t')
+	b = s.appendParties(b, x)
+	b = endCell(appendUnless(b, !m.Correlated() && m.Kind == schema.Response || m.Header.Token, int64(m.Header.CorrelationID)), len(b))
+	b = appendMeasured(b, x)
+	b = append(appendResult(b, x), '\t')
+	start := len(b)
+	if b = appendWhat(b, x); len(b) == start {
+		b = append(b, '-')
 	}
 	return b
+}
+
+// appendMeasured appends the columns from REQ to EXCESS.
+func appendMeasured(b []byte, x *dissect.Exchange) []byte {
+	if x.Request == nil {
+		b = append(b, "-\t"...)
+	} else {
+		b = append(appendSize(b, x.Request.Size), '\t')
+	}
+	r := x.Response
+	if r == nil {
+		return append(b, "-\t-\t-\t"...)
+	}
+	b = append(appendSize(b, r.Size), '\t')
+	b = endCell(appendLatencyMillis(b, r), len(b))
+	return endCell(appendExcess(b, r), len(b))
 }
 
 // Exchange implements dissect.Output.
@@ -275,11 +285,10 @@ func (s *Summary) Exchange(x *dissect.Exchange) {
 	if x.Response != nil && len(x.Response.Facts().Errors) > 0 {
 		s.options.Errors.Add(1)
 	}
-	line := len(s.buf)
-	s.buf = s.appendColumns(s.buf, x, 0, firstParties)
-	s.buf = s.appendParties(s.buf, x)
-	s.buf = s.appendColumns(s.buf, x, behindParties, len(summaryColumns))
-	s.rank(s.options.Ranking, x, line)
+	start := len(s.buf)
+	s.buf = s.appendLine(s.buf, x)
+	s.endLine(start)
+	s.rank(s.options.Ranking, x, start)
 	s.written()
 	s.findings.exchange(x)
 }
@@ -294,8 +303,12 @@ func number(x *dissect.Exchange) int64 {
 
 // round rounds a duration to three significant digits or a microsecond, which is what a reader compares.
 func round(ns int64) int64 {
-	unit := int64(1000)
-	for n := max(ns, -ns); n >= 1e6 && n/unit >= 10000; unit *= 10 {
+	n := max(ns, -ns)
+	if n < 1e7 { // as most are: nothing to divide by that is not known here
+		return (ns + 500) / 1000 * 1000
+	}
+	unit := int64(10_000)
+	for ; n/unit >= 10000; unit *= 10 {
 	}
 	return (ns + unit/2) / unit * unit
 }
@@ -386,14 +399,14 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	if request.Secret() || x.Response != nil && x.Response.Secret() {
 		return b
 	}
-	b = appendWho(b, start, request)
-	b = appendContents(b, start, x)
-	return appendHeld(b, start, request)
+	q := request.Facts()
+	b = appendWho(b, start, request, q)
+	b = appendContents(b, start, x, q)
+	return appendHeld(b, start, request.Session, q)
 }
 
 // appendWho appends who asks, and after what.
-func appendWho(b []byte, start int, request *dissect.Message) []byte {
-	q := request.Facts()
+func appendWho(b []byte, start int, request *dissect.Message, q *dissect.Facts) []byte {
 	if name := request.Enveloped(); name != "" {
 		b = append(space(b, start), name...)
 	}
@@ -413,9 +426,7 @@ func appendWho(b []byte, start int, request *dissect.Message) []byte {
 }
 
 // appendContents appends topics and records: those of the answer where the request names none, or where the answer brings records.
-func appendContents(b []byte, start int, x *dissect.Exchange) []byte {
-	request := leading(x)
-	q := request.Facts()
+func appendContents(b []byte, start int, x *dissect.Exchange, q *dissect.Facts) []byte {
 	topics, partly := q.Topics, false
 	if x.Response != nil {
 		if r := x.Response.Facts(); len(r.Topics) > 0 && (len(topics) == 0 || r.HasRecords) {
@@ -491,14 +502,14 @@ func valueNamed(m *dissect.Message, names ...string) *dissect.Node {
 }
 
 // appendHeld appends the session that a fetch goes on with, and how many partitions that holds.
-func appendHeld(b []byte, start int, request *dissect.Message) []byte {
-	if q := request.Facts(); q.HasSession && q.SessionID != 0 {
+func appendHeld(b []byte, start int, s *dissect.Session, q *dissect.Facts) []byte {
+	if q.HasSession && q.SessionID != 0 {
 		b = append(space(b, start), "session "...)
 		b = appendInt(b, q.SessionID)
 		b = append(b, '/')
 		b = appendInt(b, q.SessionEpoch)
 	}
-	if s := request.Session; s != nil && s.Known && s.Step == dissect.SessionContinues {
+	if s != nil && s.Known && s.Step == dissect.SessionContinues {
 		b = appendInt(append(space(b, start), "holds "...), int64(s.Partitions))
 		if s.Added+s.Forgotten > 0 {
 			b = fmt.Appendf(b, " (+%d -%d)", s.Added, s.Forgotten)
@@ -514,10 +525,15 @@ func space(b []byte, start int) []byte {
 	return b
 }
 
+// appendLabelled appends a value that may be there. Most are not, so that is found without a call.
 func appendLabelled(b []byte, start int, label string, value []byte) []byte {
 	if len(value) == 0 {
 		return b
 	}
+	return appendLabel(b, start, label, value)
+}
+
+func appendLabel(b []byte, start int, label string, value []byte) []byte {
 	b = append(space(b, start), label...)
 	b = append(b, ' ')
 	return appendEscaped(b, value, false)
