@@ -7,7 +7,7 @@ import "time"
 type clock struct {
 	zone   *time.Location // nil is UTC
 	second int64
-	text   []byte // 2006-01-02T15:04:05
+	text   []byte // 2006-01-02T15:04:05.
 	offset []byte // of a zone other than UTC: +01:00
 }
 
@@ -26,7 +26,7 @@ func (c *clock) at(ns int64) int64 {
 			at = at.In(c.zone)
 			c.offset = at.AppendFormat(c.offset[:0], "-07:00")
 		}
-		c.text = at.AppendFormat(c.text[:0], "2006-01-02T15:04:05")
+		c.text = append(at.AppendFormat(c.text[:0], "2006-01-02T15:04:05"), '.')
 	}
 	return rest
 }
@@ -34,7 +34,7 @@ func (c *clock) at(ns int64) int64 {
 // appendTime appends date and time with nine decimals: 2026-11-29T10:00:00.000150000Z.
 func (c *clock) appendTime(b []byte, ns int64) []byte {
 	rest := c.at(ns)
-	b = append(append(b, c.text...), '.')
+	b = append(b, c.text...)
 	return c.appendZone(appendDigits(b, uint64(rest), 9))
 }
 
@@ -48,7 +48,7 @@ func (c *clock) appendZone(b []byte) []byte {
 // appendInstantMillis appends milliseconds since the Unix epoch as date and time: 2026-11-29T10:00:00.150Z.
 func (c *clock) appendInstantMillis(b []byte, ms int64) []byte {
 	rest := c.at(ms * 1e6)
-	b = append(append(b, c.text...), '.')
+	b = append(b, c.text...)
 	return c.appendZone(appendDigits(b, uint64(rest/1e6), 3))
 }
 
@@ -58,7 +58,6 @@ func (c *clock) appendWhen(b []byte, ns int64) []byte {
 	b = append(b, c.text[:dateLen-1]...)
 	b = append(b, ' ')
 	b = append(b, c.text[dateLen:]...)
-	b = append(b, '.')
 	if rest%1e3 == 0 {
 		return appendDigits(b, uint64(rest/1e3), 6)
 	}
@@ -70,19 +69,19 @@ func (c *clock) appendDateMillis(b []byte, ms int64) []byte {
 	rest := c.at(ms * 1e6)
 	b = append(b, c.text...)
 	b[len(b)-len(c.text)+dateLen-1] = ' '
-	return appendDigits(append(b, '.'), uint64(rest/1e6), 3)
+	return appendDigits(b, uint64(rest/1e6), 3)
 }
 
 // appendTimeMillis appends milliseconds since the Unix epoch as time of day: 10:00:00.150.
 func (c *clock) appendTimeMillis(b []byte, ms int64) []byte {
 	rest := c.at(ms * 1e6)
 	b = append(b, c.text[dateLen:]...)
-	return appendDigits(append(b, '.'), uint64(rest/1e6), 3)
+	return appendDigits(b, uint64(rest/1e6), 3)
 }
 
 // appendTimeOfDay appends hours to microseconds: 10:00:00.000150.
 func (c *clock) appendTimeOfDay(b []byte, ns int64) []byte {
 	rest := c.at(ns)
-	b = append(append(b, c.text[dateLen:]...), '.')
+	b = append(b, c.text[dateLen:]...)
 	return appendDigits(b, uint64(rest/1e3), 6)
 }
