@@ -65,12 +65,16 @@ type ErrorFact struct {
 
 // Facts returns what the message is about. It is valid as long as the message is. The facts of an ordinary message do not need its tape.
 func (m *Message) Facts() *Facts {
-	m.findFacts()
-	if !m.resolved {
-		m.resolved = true
-		m.topics.resolve(&m.facts, m.Number)
+	if !m.resolved { // outputs ask again and again: what they ask is inlined
+		m.resolveFacts()
 	}
 	return &m.facts
+}
+
+func (m *Message) resolveFacts() {
+	m.findFacts()
+	m.resolved = true
+	m.topics.resolve(&m.facts, m.Number)
 }
 
 // findFacts reads the facts, without the names of topics that only other messages tell.

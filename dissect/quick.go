@@ -198,8 +198,23 @@ func (m *Message) held(s *schema.Step, n, at, end int) int {
 		m.facts.takeRecords(&m.View, at, at+n)
 	case schema.Span:
 		n *= int(s.Bytes)
+	case schema.TaggedSpan:
+		return passTagged(m.data[:end], at, int(s.Bytes), n)
 	}
 	return at + n
+}
+
+// passTagged passes over n elements of a size with an empty section of tagged fields behind each. ApiVersions answers, with which most connections begin,
+// are little else.
+func passTagged(data []byte, at, size, n int) int {
+	for ; n > 0; n-- {
+		at += size
+		if at >= len(data) || data[at] != 0 {
+			return leave
+		}
+		at++
+	}
+	return at
 }
 
 // tags takes in the fields of a section that has some, and returns where it ends: leave where one is not known, or not in its place. Of a message with tagged
@@ -255,6 +270,8 @@ func seek(s *schema.Step, data []byte, at int, one, other schema.Role) (found *s
 					return nil, 0, 0
 				}
 				continue
+			case schema.TaggedSpan:
+				return nil, 0, 0
 			case schema.Span:
 				if n <= len(data)-at {
 					n *= int(s.Bytes)

@@ -27,11 +27,12 @@ const (
 type Holding uint8
 
 const (
-	Quiet    Holding = iota // text, bytes or records without a Role
-	Text                    // the same with one
-	Batches                 // records with one
-	Span                    // elements of Bytes bytes each and nothing of interest
-	Elements                // elements of the steps up to a LoopStep
+	Quiet      Holding = iota // text, bytes or records without a Role
+	Text                      // the same with one
+	Batches                   // records with one
+	Span                      // elements of Bytes bytes each and nothing of interest
+	TaggedSpan                // the same with an empty section of tagged fields behind each
+	Elements                  // elements of the steps up to a LoopStep
 )
 
 // A Prefix is how a length or count is written.
@@ -51,7 +52,7 @@ type Step struct {
 	Nullable bool  // a length of -1 is null
 	Depth    uint8 // Elements, LoopStep: how many arrays there are around this one, less than MaxNesting
 	Skip     int32 // bytes to pass over in front of it
-	Bytes    int32 // of the value; Span: of an element
+	Bytes    int32 // of the value; Span, TaggedSpan: of an element
 	Op       *Op   // of the value or text
 	Next     *Step // the one that follows, nil behind the last
 	Jump     *Step // Elements, PresentStep: the one behind all that is inside; LoopStep: the first of the element; TagsStep: the first TagStep
@@ -149,6 +150,10 @@ func (o *outliner) array(i int32) {
 	o.fields(i+1, op.Next)
 	o.depth--
 	o.odd = o.odd || o.depth >= MaxNesting || o.last == array && o.skip == 0
+	if first := array.Next; first == o.last && first.Code == TagsStep && first.Jump == nil && o.skip == 0 {
+		array.Holds, array.Bytes, array.Next, o.last = TaggedSpan, first.Skip, nil, array
+		return
+	}
 	loop := o.add(Step{Code: LoopStep, Depth: array.Depth})
 	loop.Jump = array.Next
 	o.jumps = append(o.jumps, array)

@@ -16,7 +16,10 @@ func TestOutline(t *testing.T) {
 		{"name": "Text", "type": "string", "versions": "0+", "nullableVersions": "0+"},
 		{"name": "Topics", "type": "[]Topic", "versions": "0+", "fields": [
 			{"name": "Name", "type": "string", "versions": "0+", "entityType": "topicName"},
-			{"name": "Ids", "type": "[]int64", "versions": "0+"}]},
+			{"name": "Ids", "type": "[]int64", "versions": "0+"},
+			{"name": "Ranges", "type": "[]Range", "versions": "1+", "fields": [
+				{"name": "From", "type": "int16", "versions": "1+"},
+				{"name": "To", "type": "int16", "versions": "1+"}]}]},
 		{"name": "C", "type": "bool", "versions": "0+"},
 		{"name": "Pair", "type": "Pair", "versions": "0+", "nullableVersions": "0+", "fields": [
 			{"name": "X", "type": "int8", "versions": "0+"},
@@ -43,15 +46,16 @@ func TestOutline(t *testing.T) {
 		{
 			"0: +6 error ErrorCode",
 			"1: compact nullable Text",
-			"2: compact elements of depth 0, else 7",
+			"2: compact elements of depth 0, else 8",
 			"3: compact text Name",
 			"4: compact span of 8",
-			"5: tags",
-			"6: loop of depth 0 to 3",
-			"7: +1 present, else 9",
-			"8: +9 tags",
-			"9: tags; 0: 0: value ReplicaId 1: end; 2: 0: compact elements of depth 0, else 3 1: compact string 2: loop of depth 0 to 1 3: end",
-			"10: end",
+			"5: compact tagged span of 4",
+			"6: tags",
+			"7: loop of depth 0 to 3",
+			"8: +1 present, else 10",
+			"9: +9 tags",
+			"10: tags; 0: 0: value ReplicaId 1: end; 2: 0: compact elements of depth 0, else 3 1: compact string 2: loop of depth 0 to 1 3: end",
+			"11: end",
 		},
 	} {
 		if got := stepTexts(compile(m, int16(version)).Outline); !slices.Equal(got, want) {
@@ -87,6 +91,8 @@ func stepTexts(first *Step) []string {
 			}
 		case s.Holds == Elements:
 			text += fmt.Sprintf(" elements of depth %d, else %d", s.Depth, number[s.Jump])
+		case s.Holds == TaggedSpan:
+			text += fmt.Sprintf(" tagged span of %d", s.Bytes)
 		case s.Holds == Span:
 			text += fmt.Sprintf(" span of %d", s.Bytes)
 		case s.Holds == Text:
