@@ -143,10 +143,10 @@ func TestJSONStringEachByte(t *testing.T) {
 	}
 	for c := range 256 {
 		for _, beside := range []byte{'x', ' ', '~', '!', '#', '[', ']', '"', 0, 0x1f, 0x7f, 0xff} {
-			for at := range 40 {
-				in := bytes.Repeat([]byte{beside}, 41)
+			for at := range 170 { // blocks of 64 bytes, words of eight and single bytes
+				in := bytes.Repeat([]byte{beside}, 171)
 				in[at] = byte(c)
-				expected := `"` + strings.Repeat(want(beside), at) + want(byte(c)) + strings.Repeat(want(beside), 40-at) + `"`
+				expected := `"` + strings.Repeat(want(beside), at) + want(byte(c)) + strings.Repeat(want(beside), 170-at) + `"`
 				if got := string(appendString(nil, in)); got != expected {
 					t.Fatalf("byte %#x at %d of %#x: got %s, want %s", c, at, beside, got, expected)
 				}

@@ -435,15 +435,11 @@ func appendTiming(b []byte, m *dissect.Message) []byte {
 		return b
 	}
 	t := &m.Timing
-	for _, part := range [...]struct {
-		name string
-		ns   int64
-	}{{"latencyMs", t.Latency}, {"queuedMs", t.Queued}, {"serviceMs", t.Service}, {"transferMs", t.Transfer}, {"excessMs", t.Excess}} {
-		b = append(b, ',', '"')
-		b = append(b, part.name...)
-		b = append(b, '"', ':')
-		b = appendMillis(b, part.ns)
-	}
+	b = appendMillis(append(b, `,"latencyMs":`...), t.Latency)
+	b = appendMillis(append(b, `,"queuedMs":`...), t.Queued)
+	b = appendMillis(append(b, `,"serviceMs":`...), t.Service)
+	b = appendMillis(append(b, `,"transferMs":`...), t.Transfer)
+	b = appendMillis(append(b, `,"excessMs":`...), t.Excess)
 	if t.InFlight > 1 {
 		b = appendNumber(b, "inFlight", int64(t.InFlight))
 	}

@@ -16,7 +16,6 @@ import (
 type plain struct {
 	json  *JSON
 	m     *dissect.Message
-	steps script
 	data  []byte // the frame
 	at    int    // how far it is read
 	b     []byte // what is written
@@ -29,14 +28,14 @@ func (j *JSON) appendPlain(b []byte, m *dissect.Message) ([]byte, bool) {
 	if plan == nil || j.options.Layout || m.Kind == schema.Request && !validText(m.Header.ClientID) {
 		return b, false
 	}
-	steps := j.script(plan)
-	if steps == nil {
+	first := j.script(plan)
+	if first == nil {
 		return b, false
 	}
 	before, found := len(b), len(m.Findings)
 	j.whole = true
-	p := plain{json: j, m: m, steps: steps, data: frame, at: at, b: b}
-	plain := p.walk(0, int32(len(steps))) && p.at == len(frame)
+	p := plain{json: j, m: m, data: frame, at: at, b: b}
+	plain := p.walk(first) && p.at == len(frame)
 	j.whole = false
 	if !plain {
 		m.Findings = m.Findings[:found] // those of batches come again
@@ -46,17 +45,12 @@ func (j *JSON) appendPlain(b []byte, m *dissect.Message) ([]byte, bool) {
 }
 
 // validText tells whether text is valid UTF-8; there is a finding for what is not.
-func validText[T string | []byte](s T) bool { return validFrom(s, plainLength(s)) }
+func validText(s string) bool { return plainLength(s) == len(s) || utf8.ValidString(s) }
 
-// validFrom is validText for text whose first bytes, up to an index, are known to be valid.
-func validFrom[T string | []byte](s T, plain int) bool {
-	return plain == len(s) || utf8.ValidString(string(s[plain:]))
-}
-
-// walk takes the steps from one index up to another.
-func (p *plain) walk(i, end int32) bool {
-	for i < end {
-		s, done := &p.steps[i], true
+// walk takes a step and those that are linked to it.
+func (p *plain) walk(s *scriptStep) bool {
+	for ; s != nil; s = s.next {
+		done := true
 		p.text(s)
 		switch s.code {
 		case schema.OpInt16, schema.OpInt32, schema.OpInt64:
@@ -64,9 +58,9 @@ func (p *plain) walk(i, end int32) bool {
 		case schema.OpString, schema.OpBytes:
 			done = p.bytes(s)
 		case schema.OpArray:
-			done = p.array(s, i+1)
+			done = p.array(s)
 		case schema.OpStruct:
-			done = p.structure(s, i+1)
+			done = p.structure(s)
 		case schema.OpTags:
 			done = p.tags()
 		case schema.OpRecords:
@@ -78,7 +72,6 @@ func (p *plain) walk(i, end int32) bool {
 		if !done {
 			return false
 		}
-		i = s.next
 	}
 	return true
 }
@@ -106,17 +99,19 @@ func (p *plain) take(n int) []byte {
 }
 
 func (p *plain) number(s *scriptStep) bool {
-	n := int64(0)
-	switch value := p.take(int(s.size)); len(value) {
-	case 2:
-		n = int64(int16(binary.BigEndian.Uint16(value)))
-	case 4:
-		n = int64(int32(binary.BigEndian.Uint32(value)))
-	case 8:
-		p.b = p.json.appendInt64(p.b, int64(binary.BigEndian.Uint64(value)))
-		return true
-	default:
+	rest, n := p.data[p.at:], int64(0)
+	if len(rest) < int(s.size) {
 		return false
+	}
+	p.at += int(s.size)
+	switch s.size {
+	case 2:
+		n = int64(int16(binary.BigEndian.Uint16(rest)))
+	case 4:
+		n = int64(int32(binary.BigEndian.Uint32(rest)))
+	default:
+		p.b = p.json.appendInt64(p.b, int64(binary.BigEndian.Uint64(rest)))
+		return true
 	}
 	p.b = appendInt(p.b, n)
 	return n == 0 || !s.zero
@@ -153,7 +148,7 @@ func (p *plain) bytes(s *scriptStep) bool {
 	}
 	plain := plainLength(value)
 	p.b = appendStringFrom(p.b, value, plain)
-	return validFrom(value, plain) // else there is a finding for it
+	return plain == n || utf8.Valid(value[plain:]) // else there is a finding for it
 }
 
 // null writes a value of a length below 0 where it may be one.
@@ -162,8 +157,7 @@ func (p *plain) null(s *scriptStep, n int) bool {
 	return n == -1 && s.nullable
 }
 
-// array writes an array whose elements are written by the steps from an index on.
-func (p *plain) array(s *scriptStep, i int32) bool {
+func (p *plain) array(s *scriptStep) bool {
 	n := p.length(s)
 	if n < 0 {
 		return p.null(s, n)
@@ -174,7 +168,7 @@ func (p *plain) array(s *scriptStep, i int32) bool {
 			p.b = append(p.b, ',')
 		}
 		before := p.at
-		if !p.walk(i, s.next) || p.at == before { // every element takes a byte at least
+		if !p.walk(s.inside) || p.at == before { // every element takes a byte at least
 			return false
 		}
 	}
@@ -183,7 +177,7 @@ func (p *plain) array(s *scriptStep, i int32) bool {
 }
 
 // structure writes one that may be null.
-func (p *plain) structure(s *scriptStep, i int32) bool {
+func (p *plain) structure(s *scriptStep) bool {
 	switch present := p.take(1); {
 	case present == nil:
 		return false
@@ -191,7 +185,7 @@ func (p *plain) structure(s *scriptStep, i int32) bool {
 		p.b = append(p.b, `null`...)
 		return true
 	}
-	return p.walk(i, s.next)
+	return p.walk(s.inside)
 }
 
 // tags passes over a section of tagged fields that has none.

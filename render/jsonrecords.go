@@ -2,6 +2,7 @@ package render
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -44,6 +45,9 @@ func (j *JSON) appendBatches(b []byte, m *dissect.Message, field *dissect.Node, 
 
 // appendBatchHeader appends what the header says, as far as it is there. What a magic does not have is absent.
 func (j *JSON) appendBatchHeader(b []byte, batch *dissect.Batch, valid, known bool) []byte {
+	if batch.Magic == 2 && batch.Header >= 61 && known {
+		return j.appendNewestHeader(b, batch, valid)
+	}
 	old := batch.Magic < 2
 	field := func(end int, name string, n int64) {
 		if batch.Header >= end {
@@ -100,6 +104,27 @@ func (j *JSON) appendBatchHeader(b []byte, batch *dissect.Batch, valid, known bo
 	return b
 }
 
+// appendNewestHeader appends a whole header of magic 2, as most are, of a batch whose CRC is known. It takes half the instructions.
+func (j *JSON) appendNewestHeader(b []byte, batch *dissect.Batch, valid bool) []byte {
+	b = j.appendLong(b, "baseOffset", batch.BaseOffset)
+	b = appendInt(append(b, `,"batchLength":`...), int64(batch.Length))
+	b = appendInt(append(b, `,"partitionLeaderEpoch":`...), int64(batch.LeaderEpoch))
+	b = appendInt(append(b, `,"magic":2,"crc":`...), int64(batch.CRC))
+	b = strconv.AppendBool(append(b, `,"crcValid":`...), valid)
+	b = appendInt(append(b, `,"attributes":`...), int64(batch.Attributes))
+	b = append(append(b, `,"compression":"`...), batch.Codec().String()...)
+	b = append(append(b, `","timestampType":"`...), timestampType(batch)...)
+	b = strconv.AppendBool(append(b, `","isTransactional":`...), batch.Transactional())
+	b = strconv.AppendBool(append(b, `,"isControl":`...), batch.Control())
+	b = j.appendInt64(append(b, `,"lastOffset":`...), batch.LastOffset())
+	b = j.appendInt64(append(b, `,"baseTimestamp":`...), batch.BaseTimestamp)
+	b = j.appendInt64(append(b, `,"maxTimestamp":`...), batch.MaxTimestamp)
+	b = j.appendInt64(append(b, `,"producerId":`...), batch.ProducerID)
+	b = appendInt(append(b, `,"producerEpoch":`...), int64(batch.ProducerEpoch))
+	b = appendInt(append(b, `,"baseSequence":`...), int64(batch.BaseSequence))
+	return appendInt(append(b, `,"count":`...), int64(batch.Count))
+}
+
 func timestampType(batch *dissect.Batch) string {
 	if batch.LogAppendTime() {
 		return "LogAppendTime"
@@ -143,10 +168,9 @@ func (j *JSON) tooLarge(b []byte) bool { return j.whole && len(b) >= spillSize }
 
 // appendRecord appends a record. decoded says whether its key or value may be a structure.
 func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *dissect.Batch, r *dissect.Record, decoded bool) []byte {
-	b = append(b, `{"offset":`...)
-	b = j.appendInt64(b, r.Offset)
+	b = j.appendInt64(append(b, `{"offset":`...), r.Offset)
 	if r.HasTimestamp {
-		b = j.appendLong(b, "timestamp", r.Timestamp)
+		b = j.appendInt64(append(b, `,"timestamp":`...), r.Timestamp)
 	}
 	b = appendTextOrBase64(b, "key", r.Key)
 	var key, value *dissect.Nested
@@ -265,7 +289,7 @@ func appendTextOrBase64(b []byte, name string, value []byte) []byte {
 		return append(b, `null`...)
 	}
 	plain := plainLength(value)
-	if validFrom(value, plain) {
+	if plain == len(value) || utf8.Valid(value[plain:]) {
 		return appendStringFrom(b, value, plain)
 	}
 	b = append(b[:len(b)-2], `Base64":`...)

@@ -2,8 +2,9 @@ package render
 
 import "github.com/kdissect/kdissect/schema"
 
-// A script is a plan in the form that plain messages are written by. All that stands between two values is put together once: braces, commas and names.
-type script []scriptStep
+// A script is a plan in the form that plain messages are written by: steps that are linked, the first of them. All that stands between two values is put together
+// once: braces, commas and names.
+type script = *scriptStep
 
 // A scriptStep writes one value and what stands in front of it.
 type scriptStep struct {
@@ -17,27 +18,33 @@ type scriptStep struct {
 	zero     bool // another value than 0 gives rise to a finding
 	topic    bool // the records behind it are of this topic
 	size     int32
-	next     int32 // index of the first step behind this one and all inside
+	inside   *scriptStep // the first step of the element of an array, or of a structure that may be null
+	next     *scriptStep
 }
 
 // noValue is the code of a step that writes only text.
 const noValue = schema.OpTags + 1
 
-// script returns that of a plan.
+// script returns that of a plan; nil where structures nest too deep.
 func (j *JSON) script(plan *schema.Plan) script {
-	s, made := j.scripts[plan]
+	first, made := j.scripts[plan]
 	if !made {
-		w := scriptWriter{ops: plan.Ops, records: j.options.Records}
-		w.structure(0, 0)
-		if w.endText(); !w.tooDeep {
-			s = w.steps
-		}
+		first = newScript(plan, j.options.Records)
 		if j.scripts == nil {
 			j.scripts = map[*schema.Plan]script{}
 		}
-		j.scripts[plan] = s
+		j.scripts[plan] = first
 	}
-	return s
+	return first
+}
+
+func newScript(plan *schema.Plan, records RecordsMode) (first script) {
+	w := scriptWriter{ops: plan.Ops, records: records, end: &first}
+	w.structure(0, 0)
+	if w.endText(); w.tooDeep {
+		return nil
+	}
+	return first
 }
 
 // maxPlainDepth is how deep structures nest in a body that is written along a script. The deepest of Kafka has 7 levels.
@@ -46,8 +53,8 @@ const maxPlainDepth = 16
 type scriptWriter struct {
 	ops     []schema.Op
 	records RecordsMode
-	steps   script
-	text    []byte // to stand in front of the next value
+	end     **scriptStep // where the next step is linked
+	text    []byte       // to stand in front of the next value
 	tooDeep bool
 }
 
@@ -84,7 +91,8 @@ func (w *scriptWriter) value(i int32, depth int) {
 		w.structure(i, depth+1)
 		return
 	}
-	at := w.add(op, w.takeText())
+	step := w.add(op, w.takeText())
+	w.end = &step.inside
 	switch op.Code {
 	case schema.OpStruct:
 		w.structure(i, depth+1)
@@ -92,11 +100,11 @@ func (w *scriptWriter) value(i int32, depth int) {
 		w.value(i+1, depth)
 	}
 	w.endText()
-	w.steps[at].next = int32(len(w.steps))
+	w.end = &step.next
 }
 
-// add adds a step that writes what an Op stands for, and returns its index.
-func (w *scriptWriter) add(op *schema.Op, text string) int {
+// add adds a step that writes what an Op stands for.
+func (w *scriptWriter) add(op *schema.Op, text string) *scriptStep {
 	step := scriptStep{text: text, op: op, code: op.Code, prefix: op.Prefix(), nullable: op.Nullable, size: op.Fixed,
 		zero: op.Role == schema.ErrorCode || op.Role == schema.ThrottleTime, topic: w.records == RecordsFull && (op.Role == schema.TopicName || op.Role == schema.TopicID && !op.Element)}
 	if op.Code == schema.OpRecords {
@@ -105,12 +113,10 @@ func (w *scriptWriter) add(op *schema.Op, text string) int {
 	return w.append(step)
 }
 
-func (w *scriptWriter) append(step scriptStep) int {
-	at := len(w.steps)
+func (w *scriptWriter) append(step scriptStep) *scriptStep {
 	copy(step.short[:], step.text)
-	step.next = int32(at) + 1
-	w.steps = append(w.steps, step)
-	return at
+	*w.end, w.end = &step, &step.next
+	return &step
 }
 
 func (w *scriptWriter) takeText() string {

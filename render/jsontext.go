@@ -46,7 +46,7 @@ func appendStringFrom[T string | []byte](b []byte, s T, i int) []byte {
 func plainLength[T string | []byte](s T) int {
 	i := 0
 	for ; len(s)-i >= 32; i += 32 { // half the instructions of four times one
-		if four := s[i : i+32]; specialIn(wordAt(four, 0))|specialIn(wordAt(four, 8))|specialIn(wordAt(four, 16))|specialIn(wordAt(four, 24)) != 0 {
+		if four := s[i : i+32]; specialIn(firstWord(four))|specialIn(firstWord(four[8:]))|specialIn(firstWord(four[16:]))|specialIn(firstWord(four[24:])) != 0 {
 			break
 		}
 	}
@@ -119,11 +119,16 @@ const (
 	spaces  = ' ' * each
 )
 
-// wordAt returns eight bytes as a number, the first of them lowest. The compiler makes one load of it.
+// wordAt returns eight bytes as a number, the first of them lowest.
 func wordAt[T string | []byte](s T, at int) uint64 {
-	_ = s[at+7]
-	return uint64(s[at]) | uint64(s[at+1])<<8 | uint64(s[at+2])<<16 | uint64(s[at+3])<<24 |
-		uint64(s[at+4])<<32 | uint64(s[at+5])<<40 | uint64(s[at+6])<<48 | uint64(s[at+7])<<56
+	s = s[at : at+8]
+	return firstWord(s)
+}
+
+// firstWord returns the first eight bytes. The compiler makes one load of it.
+func firstWord[T string | []byte](s T) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // bytesToEscape marks quotes and backslashes among eight bytes of ASCII by their highest bits: all other bytes are not 0 without the bits of these, so they
