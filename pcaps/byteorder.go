@@ -38,12 +38,12 @@ func (o byteOrder) uint64(b []byte) uint64 {
 	return v
 }
 
-// fields returns the four fields of a packet header of classic pcap: seconds, fraction, captured length and length on the wire.
-func (o byteOrder) fields(h *[classicPacketHeaderLen]byte) (seconds, fraction, captured, wire uint32) {
+// fourWords returns four uint32 that follow each other, with one look at the byte order.
+func (o byteOrder) fourWords(b *[16]byte) (w0, w1, w2, w3 uint32) {
 	le := binary.LittleEndian
-	seconds, fraction, captured, wire = le.Uint32(h[0:]), le.Uint32(h[4:]), le.Uint32(h[8:]), le.Uint32(h[12:])
+	w0, w1, w2, w3 = le.Uint32(b[0:]), le.Uint32(b[4:]), le.Uint32(b[8:]), le.Uint32(b[12:])
 	if o == bigEndian {
-		return bits.ReverseBytes32(seconds), bits.ReverseBytes32(fraction), bits.ReverseBytes32(captured), bits.ReverseBytes32(wire)
+		return bits.ReverseBytes32(w0), bits.ReverseBytes32(w1), bits.ReverseBytes32(w2), bits.ReverseBytes32(w3)
 	}
-	return seconds, fraction, captured, wire
+	return w0, w1, w2, w3
 }

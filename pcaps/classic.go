@@ -134,7 +134,7 @@ func (c *classic) decodePlain(b *Batch, data []byte, used int) (end int, strays 
 	n := len(b.Packets)
 	room := b.Packets[:cap(b.Packets)]
 	for ; n < len(room) && len(rest) >= c.headerLen; n++ {
-		seconds, fraction, captured, wire := c.order.fields((*[classicPacketHeaderLen]byte)(rest))
+		seconds, fraction, captured, wire := c.order.fourWords((*[classicPacketHeaderLen]byte)(rest))
 		if captured != wire || captured-1 >= c.longest || fraction >= c.second || !c.last.has(seconds) {
 			strays = true
 			break
@@ -157,7 +157,7 @@ func (c *classic) decodePlain(b *Batch, data []byte, used int) (end int, strays 
 
 // take sets p to the packet at the head of data, which is there, and returns how many bytes it has with its header.
 func (c *classic) take(p *Packet, data []byte) int {
-	seconds, fraction, captured, wire := c.order.fields((*[classicPacketHeaderLen]byte)(data))
+	seconds, fraction, captured, wire := c.order.fourWords((*[classicPacketHeaderLen]byte)(data))
 	end := c.headerLen + int(captured)
 	p.Time = int64(seconds)*1e9 + int64(fraction)*c.fraction
 	p.Data = data[c.headerLen:end:end]
