@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -157,7 +156,7 @@ func (t *Tree) messageLine(b []byte) []byte {
 	m := t.m
 	b = append(b, t.colors.title.on...)
 	b = append(b, '#')
-	b = strconv.AppendInt(b, m.Number, 10)
+	b = appendInt(b, m.Number)
 	if m.Connection != nil {
 		b = append(b, ' ')
 		b = t.timer.appendDate(b, m.Time)
@@ -169,11 +168,11 @@ func (t *Tree) messageLine(b []byte) []byte {
 		b = append(b, t.colors.title.off...) // it was given by hand
 	}
 	b = append(b, ' ', ' ')
-	b = strconv.AppendInt(b, int64(m.Size), 10)
+	b = appendInt(b, int64(m.Size))
 	b = append(b, 'B')
 	if m.Request > 0 {
 		b = append(b, "  answers #"...)
-		b = strconv.AppendInt(b, m.Request, 10)
+		b = appendInt(b, m.Request)
 		b = append(b, " after "...)
 		b = appendLatency(b, &m.Timing)
 	}
@@ -223,7 +222,7 @@ type ends struct {
 func (e *ends) append(b []byte, c *dissect.Connection, kind schema.Kind) []byte {
 	if e.of != c || e.client != c.Client || e.server != c.Server {
 		e.of, e.client, e.server = c, c.Client, c.Server
-		e.text = strconv.AppendInt(append(e.text[:0], 'c'), int64(c.ID), 10)
+		e.text = appendInt(append(e.text[:0], 'c'), int64(c.ID))
 		e.text = c.Client.AppendTo(append(e.text, ' '))
 		e.arrow = len(e.text) + 1
 		e.text = c.Server.AppendTo(append(e.text, " > "...))
@@ -241,25 +240,25 @@ func (t *Tree) appendPacketRange(b []byte, p *dissect.Packets) []byte {
 		return t.appendPacketsOfFiles(b, p)
 	}
 	if p.First == p.Last {
-		b = strconv.AppendInt(append(b, "packet "...), p.First, 10)
+		b = appendInt(append(b, "packet "...), p.First)
 		return appendFile(b, &t.options, p.LastFile)
 	}
-	b = strconv.AppendInt(append(b, "packets "...), p.First, 10)
-	b = strconv.AppendInt(append(b, '-'), p.Last, 10)
+	b = appendInt(append(b, "packets "...), p.First)
+	b = appendInt(append(b, '-'), p.Last)
 	if int64(p.Count) != p.Last-p.First+1 {
-		b = strconv.AppendInt(append(b, '/'), int64(p.Count), 10)
+		b = appendInt(append(b, '/'), int64(p.Count))
 	}
 	return appendFile(b, &t.options, p.LastFile)
 }
 
 // appendPacketsOfFiles is appendPacketRange for a message that begins in one file and ends in another.
 func (t *Tree) appendPacketsOfFiles(b []byte, p *dissect.Packets) []byte {
-	b = strconv.AppendInt(append(b, "packets "...), p.First, 10)
+	b = appendInt(append(b, "packets "...), p.First)
 	b = appendFile(b, &t.options, p.FirstFile)
-	b = strconv.AppendInt(append(b, " to "...), p.Last, 10)
+	b = appendInt(append(b, " to "...), p.Last)
 	b = appendFile(b, &t.options, p.LastFile)
 	if p.Count > 2 {
-		b = append(strconv.AppendInt(append(b, ", "...), int64(p.Count), 10), " in all"...)
+		b = append(appendInt(append(b, ", "...), int64(p.Count)), " in all"...)
 	}
 	return b
 }
@@ -307,9 +306,9 @@ func (t *Tree) rootLine(b []byte) []byte {
 	case inferred != nil && inferred.Clear:
 		b = append(append(b, " v"...), inferred.Taken.Versions.String()...)
 	case plan != nil:
-		b = strconv.AppendInt(append(b, " v"...), int64(plan.Version), 10)
+		b = appendInt(append(b, " v"...), int64(plan.Version))
 	case t.m.Header.Known && !t.m.Header.Token:
-		b = strconv.AppendInt(append(b, " v"...), int64(t.m.Header.Version), 10)
+		b = appendInt(append(b, " v"...), int64(t.m.Header.Version))
 	}
 	b = append(appendSpan(append(b, t.placeOn...), 0, uint32(t.m.Size)), t.placeOff...)
 	if inferred != nil && !inferred.Clear {

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -81,7 +80,7 @@ func (t *Tree) offering(at uint32, l *label, last bool) *offering {
 
 func (o *offering) append(b []byte) []byte {
 	if bytes.Equal(o.bytes, o.last.bytes) {
-		b = strconv.AppendInt(append(b, o.again...), o.last.message, 10)
+		b = appendInt(append(b, o.again...), o.last.message)
 		return append(b, o.behind...)
 	}
 	o.last.set(o.bytes, o.message)
@@ -116,13 +115,13 @@ func (t *Tree) apiRange(b []byte, at uint32) []byte {
 	if api := t.m.Catalog().API(int16(key)); api != nil {
 		b = append(b, api.Name...)
 	} else {
-		b = strconv.AppendInt(append(b, "key "...), key, 10)
+		b = appendInt(append(b, "key "...), key)
 	}
 	b = append(b, ' ')
 	b = append(b, t.colors.number.on...)
-	b = strconv.AppendInt(b, low, 10)
+	b = appendInt(b, low)
 	if high != low {
-		b = strconv.AppendInt(append(b, '-'), high, 10)
+		b = appendInt(append(b, '-'), high)
 	}
 	return append(b, t.colors.number.off...)
 }

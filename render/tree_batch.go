@@ -71,16 +71,16 @@ func (t *Tree) digestLine(b []byte) []byte {
 	p := &t.records
 	batch := &p.batch
 	b = append(t.branch(b), t.colors.name.on...)
-	b = strconv.AppendInt(append(b, "batch "...), int64(p.number), 10)
+	b = appendInt(append(b, "batch "...), int64(p.number))
 	b = append(append(b, t.colors.name.off...), ':')
 	switch {
 	case batch.Partial:
 		b = t.partialDigest(b)
 	case !batch.KnownMagic():
-		b = strconv.AppendInt(append(b, " of unknown magic "...), int64(batch.Magic), 10)
+		b = appendInt(append(b, " of unknown magic "...), int64(batch.Magic))
 	case batch.Magic < 2:
-		b = strconv.AppendInt(append(b, " message of magic "...), int64(batch.Magic), 10)
-		b = strconv.AppendInt(append(t.piece(b, ","), "offset "...), batch.BaseOffset, 10)
+		b = appendInt(append(b, " message of magic "...), int64(batch.Magic))
+		b = appendInt(append(t.piece(b, ","), "offset "...), batch.BaseOffset)
 		b = t.appendCodec(t.piece(b, ","))
 		b = t.appendBatchTime(b)
 		b = appendCRC(t.piece(b, ","), batch)
@@ -95,11 +95,11 @@ func (t *Tree) partialDigest(b []byte) []byte {
 	batch := &t.records.batch
 	b = append(b, " partial"...)
 	if batch.Header >= 8 {
-		b = strconv.AppendInt(append(t.piece(b, ","), "offset "...), batch.BaseOffset, 10)
+		b = appendInt(append(t.piece(b, ","), "offset "...), batch.BaseOffset)
 	}
-	b = strconv.AppendInt(t.piece(b, ","), int64(batch.Size), 10)
+	b = appendInt(t.piece(b, ","), int64(batch.Size))
 	if batch.Header >= lengthEnd && batch.Length > 0 {
-		b = strconv.AppendInt(append(b, " of "...), int64(batch.Length)+lengthEnd, 10)
+		b = appendInt(append(b, " of "...), int64(batch.Length)+lengthEnd)
 	}
 	return append(b, " bytes"...)
 }
@@ -107,8 +107,8 @@ func (t *Tree) partialDigest(b []byte) []byte {
 // appendDigest appends what the header of a batch of magic 2 says.
 func (t *Tree) appendDigest(b []byte) []byte {
 	batch := &t.records.batch
-	b = strconv.AppendInt(append(b, " offsets "...), batch.BaseOffset, 10)
-	b = strconv.AppendInt(append(b, ".."...), batch.LastOffset(), 10)
+	b = appendInt(append(b, " offsets "...), batch.BaseOffset)
+	b = appendInt(append(b, ".."...), batch.LastOffset())
 	b = appendQuantity(t.piece(b, ","), int(batch.Count), "record")
 	b = t.appendCodec(t.piece(b, ","))
 	if batch.ProducerID >= 0 {
@@ -126,7 +126,7 @@ func (t *Tree) appendDigest(b []byte) []byte {
 	}
 	b = t.appendBatchTime(b)
 	b = appendCRC(t.piece(b, ","), batch)
-	return strconv.AppendInt(append(t.piece(b, ","), "leader epoch "...), int64(batch.LeaderEpoch), 10)
+	return appendInt(append(t.piece(b, ","), "leader epoch "...), int64(batch.LeaderEpoch))
 }
 
 // appendCodec appends how the records are compressed, and to what size where they were opened.
@@ -141,7 +141,7 @@ func (t *Tree) appendCodec(b []byte) []byte {
 		return appendQuantity(b, packed, "byte")
 	}
 	unpacked := len(p.set.Unpacked)
-	b = strconv.AppendInt(b, int64(packed), 10)
+	b = appendInt(b, int64(packed))
 	b = appendQuantity(append(b, " -> "...), unpacked, "byte")
 	if packed > 0 {
 		b = strconv.AppendFloat(append(b, " ("...), float64(unpacked)/float64(packed), 'f', 1, 64)
@@ -152,10 +152,10 @@ func (t *Tree) appendCodec(b []byte) []byte {
 
 // appendProducer appends who wrote a batch: id, epoch, and the number of its first record.
 func appendProducer(b []byte, batch *dissect.Batch) []byte {
-	b = strconv.AppendInt(append(b, "producer "...), batch.ProducerID, 10)
-	b = strconv.AppendInt(append(b, '/'), int64(batch.ProducerEpoch), 10)
+	b = appendInt(append(b, "producer "...), batch.ProducerID)
+	b = appendInt(append(b, '/'), int64(batch.ProducerEpoch))
 	if batch.BaseSequence >= 0 {
-		b = strconv.AppendInt(append(b, " seq "...), int64(batch.BaseSequence), 10)
+		b = appendInt(append(b, " seq "...), int64(batch.BaseSequence))
 	}
 	return b
 }
@@ -176,7 +176,7 @@ func (t *Tree) appendBatchTime(b []byte) []byte {
 // appendDate appends a timestamp as date and time in UTC, or as the number it is where it cannot be one.
 func (t *Tree) appendDate(b []byte, ms int64) []byte {
 	if ms < firstTime || ms > lastTime {
-		return strconv.AppendInt(b, ms, 10)
+		return appendInt(b, ms)
 	}
 	return t.stamps.appendDateMillis(b, ms)
 }

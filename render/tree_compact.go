@@ -74,9 +74,9 @@ func (t *Tree) appendAPI(b []byte) []byte {
 		b = append(b, t.m.API.Name...)
 	}
 	b = append(b, '(')
-	b = strconv.AppendInt(b, int64(h.APIKey), 10)
+	b = appendInt(b, int64(h.APIKey))
 	b = append(b, ") v"...)
-	b = strconv.AppendInt(b, int64(h.Version), 10)
+	b = appendInt(b, int64(h.Version))
 	return append(b, t.colors.text.off...)
 }
 
@@ -185,7 +185,7 @@ func (t *Tree) appendTagNote(b []byte, at uint32) []byte {
 		return b
 	}
 	b = append(b, " (tag "...)
-	b = strconv.AppendInt(b, int64(t.tape[at].Op.Tag), 10)
+	b = appendInt(b, int64(t.tape[at].Op.Tag))
 	if t.tape[at-2].Hidden {
 		b = append(b, ", superseded by a later one"...)
 	}
@@ -261,7 +261,7 @@ func appendLeftOut(b []byte, n int) []byte {
 		return b
 	}
 	b = append(b, ", ... "...)
-	b = strconv.AppendInt(b, int64(n), 10)
+	b = appendInt(b, int64(n))
 	return append(b, " more"...)
 }
 

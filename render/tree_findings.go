@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -156,7 +155,7 @@ func (t *Tree) severity(s dissect.Severity) style {
 func (t *Tree) reportLine(b []byte, r *dissect.Report, f *dissect.Finding) []byte {
 	b = append(b, '!', ' ')
 	if r.Message > 0 {
-		b = strconv.AppendInt(append(b, '#'), r.Message, 10)
+		b = appendInt(append(b, '#'), r.Message)
 		b = append(b, ' ')
 	}
 	if r.Connection != nil {

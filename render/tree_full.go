@@ -52,7 +52,7 @@ func (t *Tree) headerTitle(b []byte, n *dissect.Node) []byte {
 	b = append(b, n.Op.Name...)
 	b = append(b, t.colors.name.off...)
 	b = append(b, " v"...)
-	return strconv.AppendInt(b, int64(n.Op.Version()), 10)
+	return appendInt(b, int64(n.Op.Version()))
 }
 
 // topLine appends the line of the header or the body.
@@ -197,7 +197,7 @@ func (t *Tree) appendElements(b []byte, at uint32) []byte {
 		for i := at + 2; i < n.Next; i = t.tape[i].Next {
 			decoded++
 		}
-		b = strconv.AppendInt(append(b, ", "...), int64(decoded), 10)
+		b = appendInt(append(b, ", "...), int64(decoded))
 		b = append(b, " of them decoded"...)
 	}
 	return b
@@ -297,7 +297,7 @@ func appendEncoding(b []byte, n *dissect.Node) []byte {
 	default:
 		b = append(b, " (int32 len="...)
 	}
-	b = strconv.AppendInt(b, length, 10)
+	b = appendInt(b, length)
 	return append(b, ')')
 }
 
@@ -432,7 +432,7 @@ func (t *Tree) appendSurplus(b []byte, n *dissect.Node) []byte {
 	b = append(b, t.colors.bytes.on...)
 	b = appendQuantity(b, int(n.Length), "byte")
 	if missing := int(n.Length) - len(raw); missing > 0 {
-		b = strconv.AppendInt(append(b, ", "...), int64(missing), 10)
+		b = appendInt(append(b, ", "...), int64(missing))
 		b = append(b, " of them not captured"...)
 		if t.guarded {
 			b = append(b, ',')

@@ -133,6 +133,9 @@ type leafLabels struct {
 
 // recordLabels are the labels of the parts of a record.
 type recordLabels struct {
+	title        leafLabel
+	offset, time string // in the title, behind the index and behind the offset
+
 	length, attributes, timestampDelta, offsetDelta leafLabel
 	key, value, headerKey                           leafLabel
 	headers, headerCount                            leafLabel
@@ -155,17 +158,26 @@ func (t *Tree) newLeafLabels() leafLabels {
 		taggedAbsent:  t.newLeafLabel("presence", "uvarint", "", absent),
 		batch:         t.newBatchLabels(batchFields[:]),
 		old:           t.newBatchLabels(oldFields[:]),
-		record: recordLabels{
-			length:         t.newLeafLabel("length", "varint", "", "bytes that follow in this record"),
-			attributes:     t.newLeafLabel("attributes", "int8", "", "unused"),
-			timestampDelta: t.newLeafLabel("timestamp_delta", "varlong", "", "ms since base_timestamp"),
-			offsetDelta:    t.newLeafLabel("offset_delta", "varint", "", "offset less base_offset"),
-			key:            t.newPartLabel("key", "bytes"),
-			value:          t.newPartLabel("value", "bytes"),
-			headers:        t.newPartLabel("headers", "[]header"),
-			headerCount:    t.newLeafLabel("count", "varint", "", "how many headers follow"),
-			headerKey:      t.newPartLabel("key", "string"),
-		},
+		record:        t.newRecordLabels(),
+	}
+}
+
+func (t *Tree) newRecordLabels() recordLabels {
+	name, number := t.colors.name, t.colors.number
+	return recordLabels{
+		title:  leafLabel{head: "+-- " + name.on + "record" + name.on + "[", open: t.placeOn, tail: t.tail("")},
+		offset: "]" + name.off + " " + name.paint("offset") + "=" + number.on,
+		time:   number.off + " " + name.paint("time") + "=" + number.on,
+
+		length:         t.newLeafLabel("length", "varint", "", "bytes that follow in this record"),
+		attributes:     t.newLeafLabel("attributes", "int8", "", "unused"),
+		timestampDelta: t.newLeafLabel("timestamp_delta", "varlong", "", "ms since base_timestamp"),
+		offsetDelta:    t.newLeafLabel("offset_delta", "varint", "", "offset less base_offset"),
+		key:            t.newPartLabel("key", "bytes"),
+		value:          t.newPartLabel("value", "bytes"),
+		headers:        t.newPartLabel("headers", "[]header"),
+		headerCount:    t.newLeafLabel("count", "varint", "", "how many headers follow"),
+		headerKey:      t.newPartLabel("key", "string"),
 	}
 }
 

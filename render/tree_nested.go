@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/binary"
 	"sort"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
@@ -139,7 +138,7 @@ func (t *Tree) nestedTitle(b []byte, role string, n *dissect.Nested, at int) []b
 	if at == n.Body() {
 		version = n.Version
 	}
-	return strconv.AppendInt(append(b, " v"...), int64(version), 10)
+	return appendInt(append(b, " v"...), int64(version))
 }
 
 // fullNested appends the structure that a key or value of a record was decoded to, with what stands around it there. start is where key or value

@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/binary"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -49,12 +48,12 @@ func (t *Tree) messageParts(b []byte) []byte {
 
 // fullRecord appends a record with each of its parts.
 func (t *Tree) fullRecord(b []byte, r *dissect.Record, last bool) []byte {
-	b = append(append(t.branch(b), t.colors.name.on...), "record"...)
-	b = t.recordHead(b, r)
+	l := &t.leaves.record.title
+	b = t.recordTitle(t.leaf(b, l), r)
 	if t.records.batch.Control() {
 		b = appendControlType(append(b, ' '), r)
 	}
-	b = t.spanLine(b, "", uint32(r.At), uint32(r.Size), "")
+	b = t.endLeaf(b, l, uint32(r.At), uint32(r.Size))
 	t.enter(last)
 	if r.Message != nil {
 		b = t.headerFields(b, r.Message)
@@ -70,33 +69,43 @@ func (t *Tree) fullRecord(b []byte, r *dissect.Record, last bool) []byte {
 	return b
 }
 
+// recordTitle appends index, offset and time of a record, as recordHead does, where lines are not broken.
+func (t *Tree) recordTitle(b []byte, r *dissect.Record) []byte {
+	labels := &t.leaves.record
+	b = append(appendInt(b, int64(t.records.index)), labels.offset...)
+	b = appendInt(b, r.Offset)
+	if r.HasTimestamp {
+		b = t.appendTime(append(b, labels.time...), r.Timestamp)
+	}
+	return append(b, t.colors.number.off...)
+}
+
 // recordFields appends what stands in front of the key of a record of magic 2.
 func (t *Tree) recordFields(b []byte, r *dissect.Record) []byte {
 	labels, base := &t.leaves.record, t.records.batch.BaseTimestamp
-	b = t.varintPart(b, &labels.length, r.At, r.AttributesAt)
-	attributes := int64(0)
-	if raw := t.recordBytes(r.AttributesAt, 1); len(raw) == 1 {
-		attributes = int64(int8(raw[0]))
+	raw := t.recordBytes(r.At, r.KeyAt-r.At)
+	if len(raw) < r.KeyAt-r.At {
+		return b
 	}
-	b = t.numberLine(b, &labels.attributes, attributes, uint32(r.AttributesAt), 1)
-	raw := t.recordBytes(r.TimestampAt, r.OffsetAt-r.TimestampAt)
-	delta, _ := binary.Varint(raw)
+	b = t.varintPart(b, &labels.length, raw[:r.AttributesAt-r.At], r.At)
+	b = t.numberLine(b, &labels.attributes, int64(int8(raw[r.AttributesAt-r.At])), uint32(r.AttributesAt), 1)
+	delta, width := binary.Varint(raw[r.TimestampAt-r.At : r.OffsetAt-r.At])
 	b = appendInt(t.leaf(b, &labels.timestampDelta), delta)
 	b = append(t.appendDate(append(b, " ("...), base+delta), ')')
-	b = t.endLeaf(b, &labels.timestampDelta, uint32(r.TimestampAt), uint32(len(raw)))
-	return t.varintPart(b, &labels.offsetDelta, r.OffsetAt, r.KeyAt)
+	b = t.endLeaf(b, &labels.timestampDelta, uint32(r.TimestampAt), uint32(width))
+	return t.varintPart(b, &labels.offsetDelta, raw[r.OffsetAt-r.At:], r.OffsetAt)
 }
 
-// varintPart appends a number of variable width between two offsets.
-func (t *Tree) varintPart(b []byte, l *leafLabel, from, to int) []byte {
-	v, _ := binary.Varint(t.recordBytes(from, to-from))
-	return t.numberLine(b, l, v, uint32(from), uint32(to-from))
+// varintPart appends a number of variable width.
+func (t *Tree) varintPart(b []byte, l *leafLabel, raw []byte, at int) []byte {
+	v, _ := binary.Varint(raw)
+	return t.numberLine(b, l, v, uint32(at), uint32(len(raw)))
 }
 
 func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, about string) []byte {
 	b = t.leafHead(b, name, typ)
 	b = append(b, t.colors.number.on...)
-	b = strconv.AppendInt(b, v, 10)
+	b = appendInt(b, v)
 	return t.spanLine(b, t.colors.number.off, uint32(at), uint32(size), about)
 }
 

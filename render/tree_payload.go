@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/binary"
 	"encoding/json"
-	"strconv"
 	"unicode"
 	"unicode/utf8"
 )
@@ -30,7 +29,7 @@ func (t *Tree) appendPayload(b, s []byte) []byte {
 	b = append(b, t.colors.bytes.on...)
 	b = appendHex(b, s, t.limit)
 	if id := schemaID(s); id > 0 {
-		b = strconv.AppendInt(append(b, " (schema id "...), int64(id), 10)
+		b = appendInt(append(b, " (schema id "...), int64(id))
 		b = append(b, ')')
 	}
 	return append(b, t.colors.bytes.off...)

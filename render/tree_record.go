@@ -1,8 +1,6 @@
 package render
 
 import (
-	"strconv"
-
 	"github.com/kdissect/kdissect/dissect"
 )
 
@@ -38,7 +36,7 @@ func (t *Tree) unpackedRecords(b []byte, at, size int) []byte {
 		}
 	}
 	p.at, p.end = 0, len(p.set.Unpacked)
-	t.unpacked = strconv.AppendInt(t.unpacked[:0], int64(p.number), 10)
+	t.unpacked = appendInt(t.unpacked[:0], int64(p.number))
 	b = t.eachRecord(b)
 	t.unpacked = t.unpacked[:0]
 	if t.options.Full {
@@ -58,7 +56,7 @@ func (t *Tree) plainMessage(b []byte) (line []byte, done bool) {
 	for r := range p.set.Each {
 		t.decodeRecord(r)
 		b = t.recordParts(b, r)
-		b = strconv.AppendInt(append(t.piece(b, ""), "magic="...), int64(p.batch.Magic), 10)
+		b = appendInt(append(t.piece(b, ""), "magic="...), int64(p.batch.Magic))
 		b = appendCRC(t.piece(b, ""), &p.batch)
 		b = t.spanWrapped(b, r.At, r.Size)
 		done = true
@@ -235,11 +233,11 @@ func (t *Tree) recordParts(b []byte, r *dissect.Record) []byte {
 // recordHead appends index, offset and time of a record.
 func (t *Tree) recordHead(b []byte, r *dissect.Record) []byte {
 	b = append(b, t.colors.name.on...)
-	b = strconv.AppendInt(append(b, '['), int64(t.records.index), 10)
+	b = appendInt(append(b, '['), int64(t.records.index))
 	b = append(append(b, ']'), t.colors.name.off...)
 	b = t.named(b, "offset")
 	b = append(b, t.colors.number.on...)
-	b = append(strconv.AppendInt(b, r.Offset, 10), t.colors.number.off...)
+	b = append(appendInt(b, r.Offset), t.colors.number.off...)
 	if r.HasTimestamp {
 		b = append(t.named(b, "time"), t.colors.number.on...)
 		b = append(t.appendTime(b, r.Timestamp), t.colors.number.off...)

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"strconv"
-
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/schema"
 )
@@ -132,7 +130,7 @@ func (t *Tree) batchesLeftOut(b []byte, n, from, to int) []byte {
 	if n == 0 {
 		return b
 	}
-	b = strconv.AppendInt(append(t.branch(b), "... "...), int64(n), 10)
+	b = appendInt(append(t.branch(b), "... "...), int64(n))
 	b = append(b, " more in the field"...)
 	return t.spanLine(b, "", uint32(from), uint32(to-from), "")
 }

@@ -100,7 +100,7 @@ func (t *Tree) appendFixed(b []byte, l *label, value []byte) []byte {
 			return t.appendError(b, v)
 		}
 	case apiKey:
-		b = strconv.AppendInt(b, v, 10)
+		b = appendInt(b, v)
 		if api := t.m.Catalog().API(int16(v)); api != nil {
 			b = append(append(append(b, " ("...), api.Name...), ')')
 		}
@@ -142,7 +142,7 @@ func (t *Tree) topicWith(id []byte) *dissect.TopicFacts {
 // appendError appends a code other than 0, with its name.
 func (t *Tree) appendError(b []byte, code int64) []byte {
 	b = append(b, t.colors.failure.on...)
-	b = strconv.AppendInt(b, code, 10)
+	b = appendInt(b, code)
 	if e := schema.ErrorByCode(int16(code)); e != nil {
 		b = append(append(append(b, " ("...), e.Name...), ')')
 	}
@@ -158,7 +158,7 @@ func (t *Tree) appendTimestamp(b []byte, ms int64) []byte {
 		return appendInt(b, ms)
 	}
 	if s := &t.stamp; ms != s.ms {
-		s.ms, s.text = ms, append(strconv.AppendInt(s.text[:0], ms, 10), " ("...)
+		s.ms, s.text = ms, append(appendInt(s.text[:0], ms), " ("...)
 		s.text = append(t.stamps.appendDateMillis(s.text, ms), ')')
 	}
 	return append(b, t.stamp.text...)
@@ -210,7 +210,7 @@ func appendHex(b, s []byte, limit int) []byte {
 // appendMore says how much was left out.
 func appendMore(b []byte, n int, what string) []byte {
 	b = append(b, "... "...)
-	b = strconv.AppendInt(b, int64(n), 10)
+	b = appendInt(b, int64(n))
 	b = append(b, " more "...)
 	return appendPlural(b, n, what)
 }

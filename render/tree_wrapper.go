@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/binary"
-	"strconv"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -57,14 +56,14 @@ func (t *Tree) enterWrapper(b []byte, shown bool) []byte {
 	}
 	if shown {
 		b = append(append(t.branch(b), t.colors.name.on...), "message "...)
-		b = strconv.AppendInt(b, int64(p.deep.message), 10)
+		b = appendInt(b, int64(p.deep.message))
 		b = append(append(b, t.colors.name.off...), ": compressed"...)
 		b = t.spanLine(b, "", uint32(p.at), uint32(size), "")
 	}
 	p.at += size
 	t.enter(p.at == p.end)
 	p.deep.inside, p.deep.outer = true, len(t.unpacked)
-	t.unpacked = strconv.AppendInt(append(t.unpacked, '.'), int64(p.deep.message), 10)
+	t.unpacked = appendInt(append(t.unpacked, '.'), int64(p.deep.message))
 	p.deep.message++
 	return b
 }
