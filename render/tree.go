@@ -37,6 +37,8 @@ type Tree struct {
 
 	// the message that is being printed
 	m        *dissect.Message
+	plan     *schema.Plan
+	known    *pattern     // of a message that need not be decoded, nil for others
 	scope                 // what of it
 	unpacked []byte       // the batch whose unpacked bytes are being printed, as in 0 or 2.1; empty in the frame
 	withheld bool         // its body must not be shown
@@ -109,7 +111,11 @@ func (t *Tree) Message(m *dissect.Message) {
 // begin makes a message the one that is being printed.
 func (t *Tree) begin(m *dissect.Message) {
 	t.m, t.indent, t.unpacked, t.topic = m, &t.top, t.unpacked[:0], 0
+	if t.recognise(m) {
+		return
+	}
 	t.scope = scope{v: &m.View, tape: m.Tape(), inside: &t.opened, findings: t.findings}
+	t.plan = m.Plan()
 	t.withheld = m.Secret() && !t.options.ShowSecrets
 	t.guarded = t.withheld || !t.options.ShowSecrets && m.Guarded()
 	if t.showsBatches() {
@@ -302,7 +308,7 @@ func (t *Tree) rootLine(b []byte) []byte {
 	}
 	b = append(b, t.colors.name.off...)
 	b = append(b, " message"...)
-	switch plan := t.m.Plan(); {
+	switch plan := t.plan; {
 	case inferred != nil && inferred.Clear:
 		b = append(append(b, " v"...), inferred.Taken.Versions.String()...)
 	case plan != nil:
@@ -319,7 +325,7 @@ func (t *Tree) rootLine(b []byte) []byte {
 
 // appendTitle appends the message's name, as far as it is known.
 func (t *Tree) appendTitle(b []byte) []byte {
-	if plan := t.m.Plan(); plan != nil {
+	if plan := t.plan; plan != nil {
 		return append(b, plan.Message.Name...)
 	}
 	if t.m.Header.Token {

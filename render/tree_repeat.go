@@ -33,6 +33,7 @@ type patternLeaf struct {
 	op       int32
 	last     bool
 	fresh    bool // always made anew: its lines say more than its own bytes do
+	free     bool // whatever its bytes are, the tape is the same
 }
 
 // A patternPiece is bytes of the frame without a leaf that is always made anew.
@@ -50,6 +51,9 @@ const (
 
 // full appends every node of the message.
 func (t *Tree) full(b []byte) []byte {
+	if t.known != nil {
+		return t.repeat(b, t.known)
+	}
 	p := t.pattern()
 	switch {
 	case p == nil:
@@ -68,7 +72,7 @@ func (t *Tree) pattern() *pattern {
 	if t.withheld || len(t.findings.placed) > 0 || t.m.Undecoded() != nil || t.m.Size > maxPatternSize {
 		return nil
 	}
-	l := t.layoutOf(t.m.Plan())
+	l := t.layoutOf(t.plan)
 	if l == nil {
 		return nil
 	}
@@ -103,7 +107,7 @@ func (p *pattern) compare(v *dissect.View) bool {
 			for next < len(p.leaves) && p.end(next) <= offset {
 				next++
 			}
-			if next == len(p.leaves) || p.tape[p.leaves[next].node].Offset > offset {
+			if next == len(p.leaves) || p.leaves[next].fresh || p.tape[p.leaves[next].node].Offset > offset {
 				return false
 			}
 			p.anew = append(p.anew, int32(next))
@@ -157,7 +161,57 @@ func (t *Tree) learnLeaf(from, to int, at uint32, op int, last bool) {
 	n := &t.tape[at]
 	fresh := n.Kind == dissect.ValueNode && n.Op.Code >= schema.OpBytes || // records or a structure may stand below its line
 		n.Op != nil && n.Op.Role == schema.TopicID // another message may tell the topic's name
-	t.learning.leaves = append(t.learning.leaves, patternLeaf{t.layout, t.indent, from, to, at, int32(op), last, fresh})
+	t.learning.leaves = append(t.learning.leaves, patternLeaf{t.layout, t.indent, from, to, at, int32(op), last, fresh, isFree(n)})
+}
+
+// isFree tells whether a leaf is a number or an id, or records, which the decoder passes over.
+func isFree(n *dissect.Node) bool {
+	return n.Kind == dissect.ValueNode && (n.Op.Code < schema.OpString && n.Op.Code != schema.OpBool || n.Op.Code == schema.OpRecords)
+}
+
+// recognise finds out without decoding it that a message has the tape of the pattern, which is so when nothing in it is out of the ordinary and only bytes
+// of free leaves differ. It begins the message then. Of small messages a decoded one takes a third of all instructions.
+func (t *Tree) recognise(m *dissect.Message) bool {
+	t.known = nil
+	if !t.options.Full || t.options.Hex || len(m.Findings) > 0 {
+		return false
+	}
+	plan, frame, _ := m.Plain()
+	if plan == nil || t.layouts[plan] == nil {
+		return false
+	}
+	p := &t.layouts[plan].pattern
+	if len(p.tape) == 0 || len(p.frame) != len(frame) || !p.compare(&m.View) || !p.differsFreely() || !isOrdinary(m) {
+		return false
+	}
+	if t.showsBatches() {
+		verify(m, p.tape)
+	}
+	if len(m.Findings) > 0 {
+		m.Findings = m.Findings[:0] // they come up again, and have to be placed
+		return false
+	}
+	t.scope = scope{v: &m.View, tape: p.tape, inside: &t.opened, findings: t.findings}
+	t.plan, t.known, t.withheld, t.guarded, t.opened.used = plan, p, false, false, 0
+	t.findings.place(nil, t.tape, false)
+	return true
+}
+
+// isOrdinary tells whether a plain message has no findings: its facts can be read without decoding it.
+func isOrdinary(m *dissect.Message) bool {
+	m.Facts()
+	plan, _, _ := m.Plain()
+	return plan != nil
+}
+
+// differsFreely tells whether the leaves that have to be made anew leave the tape as it is.
+func (p *pattern) differsFreely() bool {
+	for _, i := range p.anew {
+		if !p.leaves[i].free {
+			return false
+		}
+	}
+	return true
 }
 
 // spill does what it does for other formats. Of a tree that is written before it is whole there is no pattern.
@@ -183,7 +237,7 @@ func (p *pattern) cut(v *dissect.View, tape []dissect.Node) bool {
 	for i := range p.leaves {
 		if l := &p.leaves[i]; l.fresh {
 			n := &tape[l.node]
-			p.pieces = append(p.pieces, patternPiece{from, n.Offset, int32(i)})
+			p.pieces = append(p.pieces, patternPiece{from, n.Offset + uint32(n.Prefix), int32(i)})
 			from = n.Offset + n.Length
 		}
 	}

@@ -4,41 +4,40 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kdissect/kdissect/dissect"
 )
 
-// An apartChecker holds the tree of each message against the one that it has when none was printed before.
-type apartChecker struct {
+// An apart keeps the tree of each message: as one Tree writes them all, or each by a Tree of its own.
+type apart struct {
 	*Tree
-	t   *testing.T
-	out *bytes.Buffer
+	own   bool
+	out   bytes.Buffer
+	trees []string
 }
 
-func newApartChecker(t *testing.T, o Options) *apartChecker {
-	var out bytes.Buffer
-	return &apartChecker{NewTree(&out, o), t, &out}
+func newApart(o Options, own bool) *apart {
+	a := &apart{own: own}
+	a.Tree = NewTree(&a.out, o)
+	return a
 }
 
-func (c *apartChecker) Message(m *dissect.Message) {
-	m.Tape()
-	findings := slices.Clone(m.Findings)
-	c.Flush() // what stands between the messages
-	c.out.Reset()
-	c.Tree.Message(m)
-	c.Flush()
-	m.Findings = findings
-	var alone bytes.Buffer
-	fresh := NewTree(&alone, c.options)
-	fresh.Message(m)
-	fresh.Flush()
-	wantLines(c.t, c.out.String(), alone.String())
+func (a *apart) Message(m *dissect.Message) {
+	a.Flush()
+	a.out.Reset() // what stands between the messages
+	if a.own {
+		a.Tree = NewTree(&a.out, a.options)
+	}
+	a.Tree.Message(m)
+	a.Flush()
+	a.trees = append(a.trees, a.out.String())
 }
 
-// patternsKept is how many trees are kept.
-func (c *apartChecker) patternsKept() (n int) {
-	for _, l := range c.layouts {
+// kept is how many patterns there are.
+func (a *apart) kept() (n int) {
+	for _, l := range a.layouts {
 		if len(l.pattern.tape) > 0 {
 			n++
 		}
@@ -46,14 +45,22 @@ func (c *apartChecker) patternsKept() (n int) {
 	return n
 }
 
+// wantSame wants one Tree to write what many do. feed hands over the messages.
+func wantSame(t *testing.T, o Options, feed func(Format)) (kept int) {
+	t.Helper()
+	one, many := newApart(o, false), newApart(o, true)
+	feed(one)
+	feed(many)
+	wantLines(t, strings.Join(one.trees, ""), strings.Join(many.trees, ""))
+	return one.kept()
+}
+
 func TestTreesOfCapturesDoNotDependOnThoseBefore(t *testing.T) {
 	kept := 0
 	for _, name := range append(captures(t), capturesIn(t, casesDir)...) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			for _, o := range []Options{{Full: true}, {Full: true, Records: RecordsFull, Color: true}, {Full: true, Records: RecordsBatches, ShowSecrets: true}} {
-				c := newApartChecker(t, o)
-				readCapture(t, name, c)
-				kept += c.patternsKept()
+			for _, o := range []Options{{Full: true, Records: RecordsFull}, {Full: true, Records: RecordsBatches, ShowSecrets: true}} {
+				kept += wantSame(t, o, func(f Format) { readCapture(t, name, f) })
 			}
 		})
 	}
@@ -71,31 +78,29 @@ func TestTreesOfAlteredMessages(t *testing.T) {
 		produceTo(t, "t", message(t, 3, 1, []byte("abc"))).frame}
 	for _, o := range []Options{{Full: true, Records: RecordsFull}, {Full: true, Color: true}} {
 		for i, frame := range frames {
-			c := newApartChecker(t, o)
-			for range 3 {
-				converse(c, request(frame))
-			}
-			if c.patternsKept() == 0 {
+			kept := wantSame(t, o, func(f Format) {
+				for range 3 {
+					converse(f, request(frame))
+				}
+			})
+			if kept == 0 {
 				t.Errorf("frame %d: its tree was not kept", i)
 			}
-			for at := range frame {
-				for _, flip := range []byte{0x01, 0x80} {
+			wantSame(t, o, func(f Format) {
+				for at := range frame {
 					altered := slices.Clone(frame)
-					altered[at] ^= flip
-					converse(c, request(altered))
-					converse(c, request(frame))
+					altered[at] ^= 1 << (at % 8)
+					converse(f, request(frame), request(altered))
 				}
+			})
+		}
+		wantSame(t, o, func(f Format) {
+			for at := 8; at < len(answer.frame); at++ {
+				altered := answer
+				altered.frame = slices.Clone(answer.frame)
+				altered.frame[at] ^= 1
+				converse(f, ask, answer, ask, answer, ask, altered)
 			}
-		}
-		c := newApartChecker(t, o)
-		for range 3 {
-			converse(c, ask, answer)
-		}
-		for at := 8; at < len(answer.frame); at++ {
-			altered := answer
-			altered.frame = slices.Clone(answer.frame)
-			altered.frame[at] ^= 1
-			converse(c, ask, altered)
-		}
+		})
 	}
 }
