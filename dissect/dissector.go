@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/kdissect/kdissect/reassembly"
 	"github.com/kdissect/kdissect/schema"
@@ -82,7 +83,7 @@ type Dissector struct {
 	frame      *frame     // the latest one, to be used again
 	frames     []*frame   // others, to be used again
 	buffers    [][]byte   // of frames, to be used again
-	kept       int        // bytes of buffers, and of those in free
+	kept       int        // bytes of buffers
 	windows    []*window  // to be used again
 	message    Message    // the one that is being handed over
 	head       Head       // of a response
@@ -189,6 +190,7 @@ func (d *Dissector) Report(file uint16, f Finding, told bool) {
 // several times as long as all the rest.
 const (
 	maxFree      = 256
+	maxFreeFrame = 4 << 10 // of a request
 	maxKeptBytes = 4 << 20
 )
 
@@ -212,18 +214,34 @@ func (d *Dissector) newRequest() *request {
 	}
 	r := d.free[n-1]
 	d.free = d.free[:n-1]
-	d.kept -= cap(r.frame)
 	r.outstanding = outstanding{} // the snapshot keeps its buffers
 	r.frame = r.frame[:0]
 	return r
 }
 
-// release gives a request back.
+// release gives a request back. A large frame goes its own way, so that no small request takes its buffer for as long as it waits: that counts.
 func (d *Dissector) release(r *request) {
-	if size := cap(r.frame); len(d.free) < maxFree && d.kept+size <= maxKeptBytes {
-		d.kept += size
+	if cap(r.frame) > maxFreeFrame {
+		d.keepBuffer(r.frame)
+		r.frame = nil
+	}
+	if len(d.free) < maxFree {
 		d.free = append(d.free, r)
 	}
+}
+
+// arena returns a buffer for the frame of a request that waits: its own, or for a large one of those that are kept the latest that is not much larger.
+func (d *Dissector) arena(r *request, size int) []byte {
+	if size > maxFreeFrame {
+		for i, b := range slices.Backward(d.buffers) {
+			if size <= cap(b) && cap(b)/2 <= size {
+				d.buffers = slices.Delete(d.buffers, i, i+1)
+				d.kept -= cap(b)
+				return b
+			}
+		}
+	}
+	return r.frame[:0]
 }
 
 func (d *Dissector) newFrame() *frame {

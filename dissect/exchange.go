@@ -66,7 +66,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 		return
 	}
 	if d.needs&NeedExchanges != 0 {
-		r.frame = r.snapshot.Take(m, r.frame[:0])
+		r.frame = r.snapshot.Take(m, d.arena(r, len(m.data)))
 	}
 	c.pending.count(r)
 	if r.noAnswer {
