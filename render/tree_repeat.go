@@ -152,7 +152,10 @@ func (t *Tree) learn(b []byte, p *pattern) []byte {
 		p.keep(t.v, t.tape, b, from)
 	}
 	t.learning = nil
-	t.patterns += p.memory() - memory
+	if t.patterns += p.memory() - memory; t.patterns > maxPatterns {
+		t.patterns -= p.memory()
+		*p = pattern{size: p.size, nodes: p.nodes}
+	}
 	return b
 }
 

@@ -117,3 +117,23 @@ func TestTreesOfMovedFields(t *testing.T) {
 		}
 	})
 }
+
+// All trees that are kept take no more than a bound, also where small ones are kept first and larger ones of the same messages come then.
+func TestKeptTreesAreBounded(t *testing.T) {
+	tree := newApart(Options{Full: true}, false)
+	small := produce(t, 0).frame
+	for range 3 {
+		converse(tree, request(small))
+	}
+	if tree.kept() != 1 {
+		t.Fatalf("%d trees were kept", tree.kept())
+	}
+	tree.patterns = maxPatterns
+	large := produceTo(t, "a topic with a long name", recordBatch(t, 0, 1, unhex(t, twoRecords))).frame
+	for range 3 {
+		converse(tree, request(large))
+	}
+	if tree.kept() != 0 || tree.patterns > maxPatterns {
+		t.Errorf("%d trees are kept, %d bytes are counted", tree.kept(), tree.patterns)
+	}
+}
