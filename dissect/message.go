@@ -266,7 +266,7 @@ func (m *Message) decodeUnknown(d *decoder) {
 		d.closeAll()
 	}
 	switch {
-	case m.cut != nil && m.cut.offset < 8:
+	case m.cut != nil && (m.cut.offset < 8 || m.Kind == schema.Request && !m.Header.Known):
 		m.failed = &fault{code: Undecoded, what: "its header is not in the capture"}
 	case !m.Header.Known:
 		m.failed = &fault{code: Undecoded, what: "the request was not seen, so API and version are not known"}

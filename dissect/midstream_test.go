@@ -348,3 +348,23 @@ func TestOneDirectionRules(t *testing.T) {
 		}
 	}
 }
+
+// A request of which the API is not in the capture is none of a known one.
+func TestRequestCutInItsHeader(t *testing.T) {
+	for _, there := range []int{4, 6, 9, 11} {
+		k := newTalk(NeedMessages|NeedExchanges, true)
+		k.client(apiVersions(1))
+		frame := apiVersions(2)
+		k.client(frame[:there])
+		k.gap(fromClient, int64(len(frame)-there), reassembly.Snaplen)
+		k.client(apiVersions(3))
+		m := k.messages[1]
+		if len(k.messages) != 3 || m.Name != "" || m.Body != 0 || m.Undecoded == nil || m.Undecoded.Reason != "its header is not in the capture" {
+			t.Errorf("%d bytes: %s, %+v", there, k.shorts(), m.Undecoded)
+		}
+		if node := m.node("RequestHeader"); node == nil {
+			t.Errorf("%d bytes: there is no header: %+v", there, m.Tape)
+		}
+		k.checkTapes(t)
+	}
+}
