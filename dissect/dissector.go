@@ -1,6 +1,7 @@
 package dissect
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 
@@ -230,18 +231,26 @@ func (d *Dissector) release(r *request) {
 	}
 }
 
-// arena returns a buffer for the frame of a request that waits: its own, or for a large one of those that are kept the latest that is not much larger.
+// arena returns a buffer for the frame of a request that waits: its own, or for a large one of those that are kept.
 func (d *Dissector) arena(r *request, size int) []byte {
 	if size > maxFreeFrame {
-		for i, b := range slices.Backward(d.buffers) {
-			if size <= cap(b) && cap(b)/2 <= size {
-				d.buffers = slices.Delete(d.buffers, i, i+1)
-				d.kept -= cap(b)
-				return b
-			}
+		if b := d.buffer(size, 2*size); b != nil {
+			return b
 		}
 	}
 	return r.frame[:0]
+}
+
+// buffer returns the latest of the buffers that are kept with a capacity within bounds, nil where there is none.
+func (d *Dissector) buffer(least, most int) []byte {
+	for i, b := range slices.Backward(d.buffers) {
+		if size := cap(b); least <= size && size <= most {
+			d.buffers = slices.Delete(d.buffers, i, i+1)
+			d.kept -= size
+			return b
+		}
+	}
+	return nil
 }
 
 func (d *Dissector) newFrame() *frame {
@@ -275,17 +284,16 @@ const (
 	maxKeptList = 1024
 )
 
-// emptyBuffer returns a buffer for a frame that comes in pieces.
-func (h *half) emptyBuffer() []byte {
-	d := h.conn.dissector
-	n := len(d.buffers)
-	if h.buffer != nil || n == 0 {
+// emptyBuffer returns a buffer for a frame that comes in pieces, of which the first bytes are there: none that is much larger than the frame.
+func (h *half) emptyBuffer(data []byte) []byte {
+	if h.buffer != nil {
 		return h.buffer[:0]
 	}
-	b := d.buffers[n-1]
-	d.buffers = d.buffers[:n-1]
-	d.kept -= cap(b)
-	return b
+	most := maxFreeFrame
+	if len(data) >= 4 {
+		most = max(most, 2*int(binary.BigEndian.Uint32(data)))
+	}
+	return h.conn.dissector.buffer(0, most)
 }
 
 // keepBuffer takes back what emptyBuffer returned.

@@ -190,7 +190,7 @@ func (h *half) cutFrames(data []byte, from reassembly.Origin) []byte {
 				continue
 			}
 		}
-		h.partial, h.total, h.received, h.buffer, h.skimming, h.head = true, 0, 0, h.emptyBuffer(), false, h.head[:0]
+		h.partial, h.total, h.received, h.buffer, h.skimming, h.head = true, 0, 0, h.emptyBuffer(data), false, h.head[:0]
 	}
 	return data
 }

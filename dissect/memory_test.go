@@ -176,6 +176,16 @@ func TestLargeBuffersAreForLargeRequests(t *testing.T) {
 	if held := k.conn.Memory; held > size {
 		t.Errorf("50 small requests that wait take %d bytes", held)
 	}
+	for id := range 50 {
+		other := newTalk(0, true)
+		other.dissector, other.conn.ID = k.dissector, 100+id
+		k.sendCut(fromClient, produceV3(1500, "t", make([]byte, size)), pieces(1<<16))
+		k.server(framed(int32(1500), int32(0), int32(0)))
+		other.client(apiVersions(1)[:10])
+		if other.conn.Memory > 32<<10 {
+			t.Fatalf("half a small frame takes %d bytes", other.conn.Memory)
+		}
+	}
 	before := k.dissector.kept
 	large(2000)
 	if k.dissector.kept != before || before < size {

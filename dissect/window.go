@@ -23,8 +23,11 @@ type window struct {
 	candidates []candidate // those of them that are still undecided, in order
 }
 
-// maxKeptWindow is how many bytes the buffer of a window may have that is kept to be used again.
-const maxKeptWindow = 64 << 10
+// Bounds of a window that is kept to be used again: bytes and parts of its buffers. The next connection may hold them for as long as one side says nothing.
+const (
+	maxKeptWindow = 4 << 10
+	maxKeptParts  = 64
+)
 
 // A part is a run of the window that one packet brought.
 type part struct {
@@ -54,7 +57,7 @@ func (d *Dissector) newWindow() *window {
 
 // keepWindow takes back what newWindow returned, and nobody looks at any more.
 func (d *Dissector) keepWindow(w *window) {
-	if len(d.windows) < maxKept && cap(w.data) <= maxKeptWindow && cap(w.parts) <= maxKeptList {
+	if len(d.windows) < maxKept && cap(w.data) <= maxKeptWindow && cap(w.parts) <= maxKeptParts {
 		d.windows = append(d.windows, w)
 	}
 }
