@@ -32,7 +32,8 @@ func main() {
 // profile runs the benchmark of the whole program on captures of a size.
 func profile(store *captures.Store, size, out string) error {
 	var files []string
-	for _, kind := range []*captures.Kind{captures.Small, captures.Large, captures.Real} {
+	text := captures.Batches[0] // whose records are JSON
+	for _, kind := range []*captures.Kind{captures.Small, captures.Large, captures.Real, text} {
 		file, err := store.File(kind, size)
 		if err != nil {
 			return err
