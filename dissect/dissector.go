@@ -130,7 +130,7 @@ func (d *Dissector) Chunk(sc *reassembly.Connection, dir reassembly.Direction, c
 		c.delivered = true
 		d.Counts.Connections++
 	}
-	h := &c.halves[dir&1]
+	h := &c.halves[dir&1] // so that the compiler sees that it is one of two
 	d.now = chunk.Origin
 	h.bytes(chunk.Data, chunk.Origin)
 	c.charge(h)
