@@ -31,7 +31,7 @@
 //
 // # The way of a byte
 //
-// No packet is copied. A read call puts bytes into a slab, a piece of memory of 512 KiB; the
+// No packet is copied. A read call puts bytes into a slab, a piece of memory of up to 512 KiB; the
 // decoder of the format finds the packets in it; their Data point into the slab. Slab and packets go
 // to the receiver as a Batch. A record that has not arrived whole stays where it is until the
 // next read adds to it, or, when the slab is full, moves to the next slab.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -177,6 +178,34 @@ func TestLargeRecord(t *testing.T) {
 			}
 			if grown := allocated() - before; grown > 4*12*slabSize {
 				t.Errorf("%d bytes were allocated for a packet of %d", grown, 12*slabSize)
+			}
+		})
+	}
+}
+
+// TestSlabSizes reads the same packet again and again: a stream begins with small slabs, and goes on with large ones.
+func TestSlabSizes(t *testing.T) {
+	const size = 60_000
+	for _, rec := range recordings(t, slices.Repeat([]int{size}, firstBytes/size+100)) {
+		t.Run(rec.name, func(t *testing.T) {
+			s, err := NewSource(bytes.NewReader(rec.file), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			var b Batch
+			var offset int64 // of the batch in the file, less the headers
+			last := 0
+			for s.Next(&b) == nil {
+				last = len(b.slab.bytes)
+				if offset < firstBytes-slabSize && last != firstSlabSize {
+					t.Fatalf("near byte %d a slab has %d bytes", offset, last)
+				}
+				offset += int64(len(b.Packets) * size)
+				b.Release()
+			}
+			if last != slabSize {
+				t.Errorf("the last slab has %d bytes", last)
 			}
 		})
 	}

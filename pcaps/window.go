@@ -17,7 +17,15 @@ type window struct {
 }
 
 func newWindow(source io.Reader) window {
-	return window{source: source, slab: newSlab(slabSize)}
+	return window{source: source, slab: newSlab(firstSlabSize)}
+}
+
+// slabSize returns how large the next ordinary slab is.
+func (w *window) slabSize() int {
+	if w.offset < firstBytes && w.end-w.start <= firstSlabSize-minRead {
+		return firstSlabSize
+	}
+	return slabSize
 }
 
 func (w *window) unread() []byte { return w.slab.bytes[w.start:w.end:w.end] }
@@ -67,12 +75,12 @@ func (w *window) fill() error {
 // on the bytes that came, not on the length that the record claims.
 func (w *window) makeRoom() {
 	tail := w.unread()
-	fits := len(tail) <= slabSize-minRead
-	outgrown := len(w.slab.bytes) > slabSize && fits
+	size := w.slabSize()
+	fits := len(tail) <= size-minRead
+	outgrown := len(w.slab.bytes) > size && fits
 	if len(w.slab.bytes)-w.end >= minRead && !outgrown {
 		return
 	}
-	size := slabSize
 	if !fits {
 		size = 2 * len(tail)
 	}

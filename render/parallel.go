@@ -37,6 +37,7 @@ type Parallel struct {
 const (
 	jobEntries    = 256
 	jobBytes      = 256 << 10
+	firstJobBytes = jobBytes / 2 // to begin with: a buffer that grows is copied, and leaves behind what it was
 	jobsPerWorker = 3
 )
 
@@ -83,7 +84,7 @@ func newParallel(out, log io.Writer, workers, jobs int, create func(out, log io.
 	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
 	held := min(maxHeld, maxHeldInAll/jobs)
 	for range jobs {
-		j := &job{done: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+		j := &job{arena: make([]byte, 0, firstJobBytes), done: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 		j.out, j.log = output{to: out, job: j, held: held}, output{to: log, job: j, held: held}
 		p.free <- j
 	}
