@@ -2,19 +2,18 @@ package render
 
 import "io"
 
-// An output takes what a job writes. It is held in memory until it is the job's turn, unless it is large: then the worker waits for its turn and writes
-// straight on.
+// An output takes what a job writes. It is held in memory until it is the job's turn, and written straight on from then. What is more than may be held waits
+// for the turn.
 type output struct {
 	chunks  [][]byte
-	size    int      // of all chunks
-	spare   [][]byte // buffers to be used again
+	size    int // of all chunks
 	to      io.Writer
 	job     *job
-	held    int // at most
-	through bool
+	queue   *queue
+	held    int  // at most
+	through bool // all is written straight on
 	inserts []insert
 	made    int // how many inserts were written
-	err     error
 }
 
 // An insert is a piece of the output that is made when it is written.
@@ -25,14 +24,14 @@ type insert struct {
 
 // How much output a job holds, and all jobs together.
 const (
-	maxHeld      = 4 << 20
+	maxHeld      = 1 << 20
 	maxHeldInAll = 24 << 20
 )
 
 // Write implements io.Writer.
 func (o *output) Write(b []byte) (int, error) {
 	if !o.passes(b) {
-		o.add(append(o.empty(), b...))
+		o.add(append(o.queue.buffer(), b...))
 	}
 	return len(b), nil
 }
@@ -43,22 +42,23 @@ func (o *output) exchange(b []byte) []byte {
 		return b[:0]
 	}
 	o.add(b)
-	return o.empty()
+	return o.queue.buffer()
 }
 
-// passes writes straight on, after what was held before, where more would be held than may be.
+// passes writes straight on, after what was held before, where it is the job's turn or more would be held than may be.
 func (o *output) passes(b []byte) bool {
 	switch {
 	case o.through:
 		o.pass(b)
-	case o.size+len(b) <= o.held:
+	case o.size+len(b) <= o.held && !o.job.hasTurn():
 		return false
 	default:
 		o.awaitTurn()
 		o.through = true
 		o.add(b)
 		o.each(o.pass)
-		o.chunks, o.spare = nil, nil
+		o.chunks = o.chunks[:len(o.chunks)-1] // b is the caller's
+		o.empty()
 	}
 	return true
 }
@@ -83,42 +83,24 @@ func (o *output) awaitTurn() {
 	o.job.turn <- struct{}{} // for whoever asks again
 }
 
-func (o *output) pass(b []byte) {
-	if o.err == nil {
-		_, o.err = o.to.Write(b)
-	}
-}
+func (o *output) pass(b []byte) { o.queue.write(o.to, b) }
 
 func (o *output) add(b []byte) {
 	o.chunks = append(o.chunks, b)
 	o.size += len(b)
 }
 
-// empty returns an empty buffer.
-func (o *output) empty() []byte {
-	n := len(o.spare)
-	if n == 0 {
-		return nil
-	}
-	b := o.spare[n-1]
-	o.spare = o.spare[:n-1]
-	return b
-}
-
-// reset makes the output ready for another job. No more memory is kept than may be held.
-func (o *output) reset() {
-	for _, b := range o.chunks {
-		o.spare = append(o.spare, b[:0])
-	}
+// empty gives up what is held.
+func (o *output) empty() {
+	o.queue.keep(o.chunks)
 	clear(o.chunks)
 	clear(o.inserts)
-	o.chunks, o.size, o.through, o.inserts, o.made, o.err = o.chunks[:0], 0, false, o.inserts[:0], 0, nil
-	kept := 0
-	for i, b := range o.spare {
-		if kept += cap(b); kept > o.held {
-			clear(o.spare[i:])
-			o.spare = o.spare[:i]
-			break
-		}
-	}
+	o.chunks, o.size, o.inserts, o.made = o.chunks[:0], 0, o.inserts[:0], 0
+}
+
+// finish writes what is held and makes the output ready for another job. It has to be the job's turn.
+func (o *output) finish() {
+	o.each(o.pass)
+	o.empty()
+	o.through = false
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kdissect/kdissect/dissect"
 )
@@ -27,18 +26,20 @@ type Parallel struct {
 	job     *job
 	free    chan *job
 	work    chan *job
-	ordered chan *job
-	waiting sync.WaitGroup // workers and writer
-	failed  atomic.Pointer[error]
+	queue   queue
+	waiting sync.WaitGroup // workers
 }
 
 // Bounds of a job, and how many of them there are for each worker. Together they bound what is held: a message may be larger than a job,
 // but there is only one job at a time for it.
 const (
 	jobEntries    = 256
-	jobBytes      = 256 << 10
-	firstJobBytes = jobBytes / 2 // to begin with: a buffer that grows is copied, and leaves behind what it was
+	jobBytes      = 64 << 10
 	jobsPerWorker = 3
+
+	largeJob   = 1 << 20           // there is one of these at a time
+	firstArena = jobBytes + 16<<10 // a buffer that grows is copied, and leaves behind what it was
+	maxArena   = 512 << 10         // that is kept for the next messages
 )
 
 // A job is a run of what the dissector handed over, and the output it became.
@@ -49,8 +50,8 @@ type job struct {
 	reports   []dissect.Report
 	arena     []byte
 	out, log  output
-	done      chan struct{}
-	turn      chan struct{} // it is this job's turn to write
+	turn      chan struct{} // has something in it when it is this job's turn to write
+	done      bool          // all its entries are
 }
 
 // An entry is one call of the dissector. first and second index snapshots, -1 where there is none; of a report first indexes reports.
@@ -79,23 +80,22 @@ func newParallel(out, log io.Writer, workers, jobs int, create func(out, log io.
 	p.last = create(p.lastOut, p.lastLog, true)
 	p.needs = p.last.Needs()
 	p.last.Flush()
-	p.copy(out, p.lastOut.Bytes())
+	p.queue.write(out, p.lastOut.Bytes())
 	p.lastOut.Reset()
-	p.free, p.work, p.ordered = make(chan *job, jobs), make(chan *job, jobs), make(chan *job, jobs)
+	p.free, p.work = make(chan *job, jobs), make(chan *job, jobs)
 	held := min(maxHeld, maxHeldInAll/jobs)
 	for range jobs {
-		j := &job{arena: make([]byte, 0, firstJobBytes), done: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
-		j.out, j.log = output{to: out, job: j, held: held}, output{to: log, job: j, held: held}
+		j := &job{arena: make([]byte, 0, firstArena), turn: make(chan struct{}, 1)}
+		j.out, j.log = output{to: out, job: j, queue: &p.queue, held: held}, output{to: log, job: j, queue: &p.queue, held: held}
 		p.free <- j
 	}
 	p.job = <-p.free
-	p.waiting.Add(workers + 1)
+	p.waiting.Add(workers)
 	for range workers {
 		w := &worker{reader: dissect.NewReader()}
 		w.format = create(&w.out, &w.log, false)
 		go p.run(w)
 	}
-	go p.write()
 	return p
 }
 
@@ -116,8 +116,22 @@ func (p *Parallel) run(w *worker) {
 		for i := range j.entries {
 			w.do(j, &j.entries[i])
 		}
-		w.format.Flush() // an error of the writer is kept in the output
-		j.done <- struct{}{}
+		w.format.Flush() // an error of the writer is kept in the queue
+		p.finish(j)
+	}
+}
+
+// finish writes a job that is done, if it has the turn, and those behind it that are done.
+func (p *Parallel) finish(j *job) {
+	if !p.queue.done(j) {
+		return
+	}
+	for next := j; next != nil; j = next {
+		j.out.finish()
+		j.log.finish()
+		next = p.queue.next()
+		j.reset()
+		p.free <- j
 	}
 }
 
@@ -141,46 +155,16 @@ func (j *job) snapshot(i int) *dissect.Snapshot {
 	return &j.snapshots[i]
 }
 
-// write writes the output of jobs in the order in which they were handed over.
-func (p *Parallel) write() {
-	defer p.waiting.Done()
-	for j := range p.ordered {
-		j.turn <- struct{}{}
-		<-j.done
-		<-j.turn
-		p.take(p.out, &j.out)
-		p.take(p.log, &j.log)
-		j.reset()
-		p.free <- j
-	}
-}
-
-// take writes what a job has held.
-func (p *Parallel) take(w io.Writer, o *output) {
-	if o.err != nil {
-		p.failed.CompareAndSwap(nil, &o.err)
-	}
-	o.each(func(b []byte) { p.copy(w, b) })
-}
-
-func (p *Parallel) copy(w io.Writer, b []byte) {
-	if len(b) == 0 || p.failed.Load() != nil {
-		return
-	}
-	if _, err := w.Write(b); err != nil {
-		p.failed.CompareAndSwap(nil, &err)
-	}
-}
+// hasTurn tells whether all jobs before this one have been written.
+func (j *job) hasTurn() bool { return len(j.turn) > 0 }
 
 // reset makes a job ready to be filled again. What a large message left behind is not kept.
 func (j *job) reset() {
 	clear(j.reports)
 	j.entries, j.reports, j.used, j.arena = j.entries[:0], j.reports[:0], 0, j.arena[:0]
-	if cap(j.arena) > 2*jobBytes {
+	if cap(j.arena) > maxArena {
 		j.arena = nil
 	}
-	j.out.reset()
-	j.log.reset()
 }
 
 // Needs implements Format.
@@ -247,9 +231,9 @@ func (p *Parallel) dispatch() {
 	if len(p.job.entries) == 0 {
 		return
 	}
-	large := len(p.job.arena) > 4*jobBytes
+	large := len(p.job.arena) > largeJob
+	p.queue.enter(p.job)
 	p.work <- p.job
-	p.ordered <- p.job
 	p.job = <-p.free
 	if large {
 		p.drain()
@@ -270,25 +254,16 @@ func (p *Parallel) drain() {
 // Flush implements Format: what has been handed over so far is written soon. It returns the error of an earlier write.
 func (p *Parallel) Flush() error {
 	p.dispatch()
-	return p.failure()
-}
-
-// failure returns the error of an earlier write.
-func (p *Parallel) failure() error {
-	if err := p.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return p.queue.failure()
 }
 
 // Close implements Format: it waits until all is written.
 func (p *Parallel) Close(c *dissect.Counts) {
 	p.dispatch()
 	close(p.work)
-	close(p.ordered)
 	p.waiting.Wait()
 	p.last.Close(c)
 	p.last.Flush()
-	p.copy(p.out, p.lastOut.Bytes())
-	p.copy(p.log, p.lastLog.Bytes())
+	p.queue.write(p.out, p.lastOut.Bytes())
+	p.queue.write(p.log, p.lastLog.Bytes())
 }

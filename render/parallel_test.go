@@ -133,28 +133,87 @@ func TestWorkersOfCompactTree(t *testing.T) {
 func TestInsertsAreMadeWhenWritten(t *testing.T) {
 	for _, held := range []int{1 << 20, 3, 1} {
 		turn := make(chan struct{}, 1)
-		job := &output{held: held, job: &job{turn: turn}}
+		var got bytes.Buffer
+		job := &output{to: &got, queue: &queue{}, held: held, job: &job{turn: turn}}
 		s := sink{w: &redirect{job}}
 		before := 0
 		count := func(b []byte) []byte { before++; return append(b, byte(before)+48) }
 		s.buf = append(s.insert(append(s.buf, 'a'), count), 'b')
 		s.buf = s.insert(s.buf, count)
-		if before > 0 {
+		if held > 3 {
+			s.Flush()
+		}
+		if before > 0 || got.Len() > 0 {
 			t.Fatal("made too early")
 		}
 		before = 4 // by a job in front
 		turn <- struct{}{}
-		var got bytes.Buffer
-		job.to = &got
+		s.buf = append(s.buf, 'x')
 		s.Flush()
 		s.buf = append(s.insert(append(s.buf, 'c'), count), 'd')
 		s.Flush()
-		job.each(func(b []byte) { got.Write(b) })
-		if want := "a5b6c7d"; got.String() != want {
-			t.Errorf("%q, want %q", &got, want)
+		if want := "a5b6xc7d"; got.String() != want {
+			t.Errorf("with the turn %q are written, want %q", &got, want)
 		}
-		if job.through != (held < 4) {
-			t.Error("the output was held")
+		job.finish()
+		if want := "a5b6xc7d"; got.String() != want || job.through {
+			t.Errorf("%q in the end, want %q", &got, want)
+		}
+	}
+}
+
+// Whoever has the turn writes straight on, from the buffer that it goes on with; what others have made is held.
+func TestTurnToWrite(t *testing.T) {
+	var q queue
+	var got bytes.Buffer
+	jobs := make([]*job, 4)
+	for i := range jobs {
+		j := &job{turn: make(chan struct{}, 1)}
+		j.out = output{to: &got, queue: &q, held: 10, job: j}
+		q.enter(j)
+		jobs[i] = j
+	}
+	line := []byte("1")
+	if b := jobs[0].out.exchange(line); &b[:1][0] != &line[0] || got.String() != "1" {
+		t.Errorf("%q are written of a job that has the turn", &got)
+	}
+	for i, text := range []string{"2", "3"} {
+		line := []byte(text)
+		if b := jobs[i+1].out.exchange(line); &b[:1][0] == &line[0] || q.done(jobs[i+1]) {
+			t.Errorf("job %d has the turn", i+1)
+		}
+	}
+	if got.String() != "1" {
+		t.Errorf("%q are written in front of the turn", &got)
+	}
+	if !q.done(jobs[0]) {
+		t.Error("the first job has no turn")
+	}
+	for _, want := range []*job{jobs[1], jobs[2], nil} { // the last is not done
+		if j := q.next(); j != want {
+			t.Fatal("not in order")
+		} else if j != nil {
+			j.out.finish()
+		}
+	}
+	jobs[3].out.Write([]byte("4"))
+	if got.String() != "1234" || !q.done(jobs[3]) || q.next() != nil {
+		t.Errorf("%q are written in the end", &got)
+	}
+}
+
+// Buffers are used again, the one that was used last first, and not more is kept than may be held.
+func TestBuffersAreUsedAgain(t *testing.T) {
+	var q queue
+	first, last := make([]byte, 5, 10), make([]byte, 5, 20)
+	q.keep([][]byte{first, last, make([]byte, 0, maxHeldInAll)})
+	if b := q.buffer(); len(b) != 0 || cap(b) != 20 {
+		t.Errorf("%d of %d bytes", len(b), cap(b))
+	}
+	q.keep([][]byte{make([]byte, 0, maxHeldInAll-10)})
+	for _, want := range []int{maxHeldInAll - 10, 10, bufferSize} {
+		if b := q.buffer(); cap(b) != want {
+			t.Errorf("a buffer of %d bytes, want %d", cap(b), want)
 		}
 	}
 }

@@ -85,7 +85,7 @@ type sink struct {
 const flushSize = 64 << 10
 
 // spillSize is when the output of one message is written before it is whole.
-const spillSize = 1 << 20
+const spillSize = 128 << 10
 
 // Close implements Format for those that print nothing at the end.
 func (s *sink) Close(*dissect.Counts) {}
@@ -104,10 +104,9 @@ func (s *sink) spill(b []byte) []byte {
 		return b
 	}
 	last := b[len(b)-1]
-	if s.err == nil {
-		_, s.err = s.w.Write(b[:len(b)-1])
-	}
-	return append(b[:0], last)
+	s.buf = b[:len(b)-1]
+	s.Flush()
+	return append(s.buf, last)
 }
 
 // awaitTurn waits until all that comes in front of what is being written has been written.
@@ -132,7 +131,7 @@ func (s *sink) Flush() error {
 		if len(s.buf) > 0 {
 			s.buf = job.exchange(s.buf)
 		}
-		return nil // an error is kept in the output
+		return nil // an error is kept in the queue
 	}
 	if s.err == nil && len(s.buf) > 0 {
 		_, s.err = s.w.Write(s.buf)

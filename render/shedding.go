@@ -23,7 +23,7 @@ type period struct{ first, last int64 }
 
 const (
 	// sheddingJobs is how many jobs may wait: half of them for output that comes in bursts, the other half for the answers to what was handed on.
-	sheddingJobs = 32
+	sheddingJobs = 64
 	// sheddingPatience is how long the output may stall at first: at 1 Gbit/s so much takes less than half of the kernel's buffer.
 	sheddingPatience = 100 * time.Millisecond
 	// eagerJobs is how many jobs may be under way for another one to be begun before it is full.
@@ -127,7 +127,7 @@ func (s *Shedding) Report(r *dissect.Report) {
 // Flush implements Format. What was handed over is written as soon as what came before is.
 func (s *Shedding) Flush() error {
 	if s.free() < sheddingJobs-1-eagerJobs {
-		return s.parallel.failure()
+		return s.parallel.queue.failure()
 	}
 	return s.parallel.Flush()
 }

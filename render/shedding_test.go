@@ -58,7 +58,7 @@ func TestSheddingLeavesOutWholeExchanges(t *testing.T) {
 		t.Errorf("%d exchanges are left out of output that is never stuck", s.Left())
 	}
 	want := linesByNumber(t, all.Bytes())
-	for _, until := range []int{40, 120} {
+	for _, until := range []int{80, 120} {
 		g := &gate{open: make(chan struct{})}
 		o := &opener{Shedding: NewShedding(g, io.Discard, 2, create), gate: g, until: until}
 		if err := dissectFile(t, file, o); err != nil {
