@@ -248,13 +248,17 @@ func assign[K pairKey](a *Assembler, t *table[K], k K, turned bool, s *segment) 
 		}
 		a.end(c, Replaced)
 	}
-	if t.late(k, s, turned) {
+	before, buried := t.tombstone(k)
+	if buried && before.covers(s, turned) {
 		return nil, FromA
+	}
+	if buried {
+		_, _, stone := k.sizes()
+		a.memory += t.unbury(k) * stone
 	}
 	a.stats.Connections++
 	c = newConn(int(a.stats.Connections), s, turned)
-	_, _, stone := k.sizes()
-	a.memory += t.add(k, c) * stone
+	t.live[k] = c
 	arrive(a, c, k)
 	return c, c.direction(turned)
 }

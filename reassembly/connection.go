@@ -123,7 +123,7 @@ type table[K pairKey] struct {
 const maxEnded = 1 << 15
 
 func newTable[K pairKey]() table[K] {
-	return table[K]{live: make(map[K]*conn), ended: make(map[K]tombstone), asleep: make(map[K]embryo)}
+	return table[K]{live: make(map[K]*conn), ended: make(map[K]tombstone), endedBefore: make(map[K]tombstone), asleep: make(map[K]embryo)}
 }
 
 // latest returns the connection that was found last of those whose keys have a slot, if it is that of k, or nil.
@@ -148,10 +148,9 @@ func (t *table[K]) find(k K) *conn {
 	return c
 }
 
-// add takes a new connection. It returns by how much there are more tombstones then.
-func (t *table[K]) add(k K, c *conn) (stones int) {
+// unbury forgets the tombstones of a key, whose endpoints are used again. It returns by how much there are more of them then.
+func (t *table[K]) unbury(k K) (stones int) {
 	before := t.stones()
-	t.live[k] = c
 	delete(t.ended, k)
 	delete(t.endedBefore, k)
 	return t.stones() - before
@@ -172,17 +171,17 @@ func (t *table[K]) bury(k K, stone tombstone) (stones int) {
 	before := t.stones()
 	t.remove(k)
 	if len(t.ended) >= maxEnded {
-		t.ended, t.endedBefore = make(map[K]tombstone), t.ended
+		t.ended, t.endedBefore = t.endedBefore, t.ended
+		clear(t.ended)
 	}
 	t.ended[k] = stone
 	return t.stones() - before
 }
 
-// late says whether s belongs to a connection that has ended.
-func (t *table[K]) late(k K, s *segment, turned bool) bool {
-	stone, ok := t.ended[k]
-	if !ok {
-		stone, ok = t.endedBefore[k]
+// tombstone returns that of the connection of a key that ended last, if it is remembered.
+func (t *table[K]) tombstone(k K) (stone tombstone, buried bool) {
+	if stone, buried = t.ended[k]; !buried {
+		stone, buried = t.endedBefore[k]
 	}
-	return ok && stone.covers(s, turned)
+	return stone, buried
 }

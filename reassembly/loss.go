@@ -99,9 +99,11 @@ func (a *Assembler) flushAcknowledged(h *half, cause GapCause) {
 
 // open begins a hole at the present end of the stream.
 func (a *Assembler) open(h *half) {
-	o := &hole{}
+	var o *hole
 	if n := len(a.spare); n > 0 {
 		o, a.spare = a.spare[n-1], a.spare[:n-1]
+	} else {
+		o = &hole{}
 	}
 	*o = hole{
 		pending: o.pending[:0],

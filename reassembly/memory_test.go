@@ -2,9 +2,11 @@ package reassembly
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kdissect/kdissect/pcaps"
@@ -320,6 +322,26 @@ func TestTwins(t *testing.T) {
 				t.Errorf("got %q, want %q", r.events, tt.wanted)
 			}
 		})
+	}
+}
+
+// The places of greetings are used again, and nothing of the one before is left in them.
+func TestTwinsBehindManyOthers(t *testing.T) {
+	const pairs = 3 * maxGreetings
+	a := New(&notingRecorder{})
+	for n := range pairs {
+		seq, data := uint32(100*n), strings.Repeat("x", 1+n%7)
+		for _, s := range []sent{
+			{seq: seq, flags: flagSYN},
+			{from: FromB, seq: seq + 50, ack: seq + 1, flags: flagSYN | flagACK},
+			{seq: seq + 1, ack: seq + 51, flags: flagACK, data: data},
+		} {
+			a.Packet(translated(s, fmt.Sprintf("192.168.%d.%d", n/250, n%250), "10.0.0.2"))
+			a.Packet(translated(s, fmt.Sprintf("203.0.%d.%d", n/250, n%250), "10.0.0.9"))
+		}
+	}
+	if n := a.Stats().Twins; n != pairs {
+		t.Errorf("%d twins of %d", n, pairs)
 	}
 }
 

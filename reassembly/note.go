@@ -23,6 +23,10 @@ const maxRecords = 128
 func (a *Assembler) remember(h *half, data []byte, from *Origin) {
 	r := &a.records[a.recorded%maxRecords]
 	a.recorded++
+	if h.conn.muted { // nothing is compared with it, so its bytes need not be touched
+		r.half = nil
+		return
+	}
 	r.half, r.off, r.sum, r.length, r.Origin = h, h.next, checksum(data), len(data), *from
 }
 
@@ -184,7 +188,7 @@ func (a *Assembler) greet(c *conn, h *half, s *segment) {
 	isn := [2]uint32{s.ack - 1, s.seq}
 	g := a.greetings.byISN[isn]
 	if g == nil || a.now.Time-g.time >= twinTime || g.spoken {
-		a.greetings.add(&greeting{isn: isn, time: a.now.Time, conns: []met{{c.ID, &c.Connection}}})
+		a.greetings.add(isn, a.now.Time, met{c.ID, &c.Connection})
 		c.greeted = true
 		return
 	}
@@ -199,17 +203,23 @@ func elsewhere(x, y *Connection) bool {
 	return x.Ends[0].Addr() != y.Ends[0].Addr() || x.Ends[1].Addr() != y.Ends[1].Addr()
 }
 
-func (l *greetings) add(g *greeting) {
+// add takes note of a handshake, in place of the one that was remembered for longest.
+func (l *greetings) add(isn [2]uint32, time int64, first met) {
 	if l.byISN == nil {
 		l.byISN = make(map[[2]uint32]*greeting)
 	}
 	place := &l.recent[l.next%maxGreetings]
 	l.next++
-	if old := *place; old != nil && l.byISN[old.isn] == old {
-		delete(l.byISN, old.isn)
+	g := *place
+	switch {
+	case g == nil:
+		g = &greeting{}
+		*place = g
+	case l.byISN[g.isn] == g:
+		delete(l.byISN, g.isn)
 	}
-	*place = g
-	l.byISN[g.isn] = g
+	*g = greeting{isn: isn, time: time, conns: append(g.conns[:0], first), data: g.data[:0]}
+	l.byISN[isn] = g
 }
 
 // introduce takes the first payload of a connection whose handshake was seen.
@@ -222,7 +232,7 @@ func (a *Assembler) introduce(c *conn, h *half, seq uint32, s *segment) {
 	data := s.payload[:min(len(s.payload), maxGreetingData)]
 	if !g.spoken {
 		g.spoken, g.speaker, g.Origin = true, met{c.ID, &c.Connection}, a.now
-		g.dir, g.seq, g.data = h.dir, seq, bytes.Clone(data)
+		g.dir, g.seq, g.data = h.dir, seq, append(g.data, data...)
 		return
 	}
 	if g.speaker.id == c.ID || g.dir != h.dir || g.seq != seq || !bytes.Equal(g.data, data) || a.now.Time-g.Origin.Time >= twinTime {

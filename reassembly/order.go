@@ -75,11 +75,24 @@ func (a *Assembler) finish(h *half, seq uint32) {
 	if h.finSeen || off < h.next || h.hole != nil && h.hole.pending.end() > off {
 		return
 	}
+	h.finSeen = true
 	if h.hole == nil {
+		if off == h.next { // mostly: to open a hole and close it again takes an allocation
+			a.endStream(h, a.now)
+			return
+		}
 		a.open(h)
 	}
-	h.finSeen, h.hole.fin, h.hole.finFrom = true, off, a.now
+	h.hole.fin, h.hole.finFrom = off, a.now
 	a.advance(h)
+}
+
+// endStream hands on the end of a stream, which the FIN in a packet tells.
+func (a *Assembler) endStream(h *half, from Origin) {
+	h.ended = true
+	if !h.conn.muted {
+		a.handler.Fin(&h.conn.Connection, h.dir, from)
+	}
 }
 
 // deliver hands on the piece that is next in its stream.
@@ -156,10 +169,7 @@ func (a *Assembler) advance(h *half) {
 	}
 	o.pending = slices.Delete(o.pending, 0, n)
 	if h.finSeen && h.next == o.fin {
-		h.ended = true
-		if !h.conn.muted {
-			a.handler.Fin(&h.conn.Connection, h.dir, o.finFrom)
-		}
+		a.endStream(h, o.finFrom)
 	}
 	if h.ended || len(o.pending) == 0 && !h.finSeen && o.acked <= h.next {
 		a.close(h)

@@ -63,7 +63,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 	const ended = 5 * maxEnded
 	for n := range uint64(ended) {
 		k := key4{n, n + 1}
-		table.add(k, &conn{})
+		table.live[k] = &conn{}
 		table.bury(k, stone)
 	}
 	if n := len(table.ended) + len(table.endedBefore); n > 2*maxEnded || len(table.live) != 0 {
@@ -71,11 +71,29 @@ func TestTombstonesAreBounded(t *testing.T) {
 	}
 	for n := uint64(ended - maxEnded); n < ended; n++ {
 		k := key4{n, n + 1}
-		if !table.late(k, &segment{seq: 1, flags: flagSYN}, false) || table.late(k, &segment{seq: 3, flags: flagSYN}, false) {
+		stone, buried := table.tombstone(k)
+		if !buried || !stone.covers(&segment{seq: 1, flags: flagSYN}, false) || stone.covers(&segment{seq: 3, flags: flagSYN}, false) {
 			t.Fatalf("connection %d of %d is forgotten, or takes a new SYN for an old one", n, ended)
 		}
 		if table.find(k) != nil {
 			t.Fatal("a connection that has ended is found")
+		}
+	}
+}
+
+// Endpoints that are used again have no tombstone: were the new connection forgotten, what comes on it would be taken for late packets of the old one.
+func TestUsedAgainIsUnburied(t *testing.T) {
+	a := New(&recorder{})
+	for i, s := range []sent{
+		{seq: 100, flags: flagSYN},
+		{from: FromB, seq: 500, ack: 101, flags: flagSYN | flagACK},
+		{seq: 101, ack: 501, flags: flagFIN | flagACK},
+		{from: FromB, seq: 501, ack: 102, flags: flagFIN | flagACK},
+		{seq: 700, flags: flagSYN},
+	} {
+		a.Packet(s.packet(int64(i+1), 0))
+		if want := index(i == 3); a.v4.stones() != want {
+			t.Errorf("%d tombstones behind packet %d, want %d", a.v4.stones(), i+1, want)
 		}
 	}
 }
