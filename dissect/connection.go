@@ -31,7 +31,6 @@ type conn struct {
 	serverReset    bool                 // that was an RST
 	delivered      bool                 // some byte came
 	named          bool                 // what it carries instead of Kafka was reported
-	ended          bool
 	pending        queue
 	clientID       string // the last one seen, so that it need not be copied again
 	lastDone       int64  // when the answer before had left, for Timing
@@ -71,8 +70,16 @@ func (c *conn) setClient(d reassembly.Direction, r role) {
 	c.clientDir, c.role = d, r
 	client, server := c.stream.Ends[d], c.stream.Ends[d.Other()]
 	if c.ends == nil || c.ends.Client != client {
-		c.ends = &Connection{c.stream.ID, client, server, client.String(), server.String(), c.stream.Opened}
+		c.ends = &Connection{c.stream.ID, client, server, client.String(), c.dissector.serverName(server), c.stream.Opened}
 	}
+}
+
+// serverName returns a server as text. Mostly it is the one that was asked for last.
+func (d *Dissector) serverName(server netip.AddrPort) string {
+	if d.server != server || d.named == "" {
+		d.server, d.named = server, server.String()
+	}
+	return d.named
 }
 
 // server is the direction of the responses.
@@ -99,7 +106,7 @@ func (c *conn) tokens() bool { return c.rawTokens || c.tokensPossible }
 // report hands over findings of the connection, or of a message on it that was handed over before.
 func (c *conn) report(message int64, f ...Finding) {
 	now := c.dissector.now
-	c.dissector.out.Report(&Report{Connection: c.ends, Message: message, Packet: now.Packet, Time: now.Time, File: now.File, Findings: f})
+	c.dissector.tell(Report{Connection: c.ends, Message: message, Packet: now.Packet, Time: now.Time, File: now.File, Findings: f})
 }
 
 // oneDirection tells whether only one side of the connection is in the capture.

@@ -80,6 +80,7 @@ type Dissector struct {
 	namesOnly  bool       // nothing but the names of topics is wanted: see LookAhead
 	nested     Facts      // of a structure inside a message
 	free       []*request // to be used again
+	conns      []*conn    // to be used again
 	spare      *decoder   // of a large frame, to be used again
 	frame      *frame     // the latest one, to be used again
 	frames     []*frame   // others, to be used again
@@ -90,6 +91,7 @@ type Dissector struct {
 	head       Head       // of a response
 	request    Message    // the request of the exchange that is being handed over
 	exchange   Exchange
+	report     Report                   // the one that is being handed over
 	now        reassembly.Origin        // the latest packet that was heard of
 	shared     map[string]*offer        // what brokers offer, by the bytes that say so
 	announced  map[string]*announcement // what ApiVersions answers say, by their bytes behind the correlation id
@@ -97,6 +99,8 @@ type Dissector struct {
 	duplicates bool                     // that packets came twice has been said
 	logins     map[netip.AddrPort]bool  // brokers that some client has logged in to, up to maxLogins
 	servers    map[netip.AddrPort]bool  // endpoints that are known to be brokers
+	server     netip.AddrPort           // of the latest connection
+	named      string                   // that as text
 	silent     silent                   // attempts to connect to brokers that failed
 	trial      trial
 	fitting    fitting
@@ -157,8 +161,9 @@ func (d *Dissector) End(sc *reassembly.Connection, cause reassembly.EndCause, at
 	switch c, ok := sc.Consumer.(*conn); {
 	case !ok: // nothing came
 		d.silentEnd(sc, cause)
-	case !c.ended:
+	default:
 		c.end(cause, at.Time)
+		d.keepConn(c)
 	}
 	sc.Consumer = nil
 }
@@ -167,9 +172,11 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	if c, ok := sc.Consumer.(*conn); ok {
 		return c
 	}
-	c := &conn{dissector: d, stream: sc}
-	for dir := range c.halves {
-		c.halves[dir] = half{conn: c, dir: reassembly.Direction(dir), window: d.newWindow()}
+	c := d.newConn()
+	c.dissector, c.stream = d, sc
+	for dir := range c.halves { // field by field: a literal would be copied
+		h := &c.halves[dir]
+		h.conn, h.dir, h.window = c, reassembly.Direction(dir), d.newWindow()
 	}
 	c.setClient(reassembly.FromA, unknownRole)
 	if sc.Opened {
@@ -184,7 +191,13 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 // Report hands over a finding about a file of the capture as a whole, such as damage that the source met. told says that the user
 // knows of it already.
 func (d *Dissector) Report(file uint16, f Finding, told bool) {
-	d.out.Report(&Report{File: file, Findings: []Finding{f}, Told: told})
+	d.tell(Report{File: file, Findings: []Finding{f}, Told: told})
+}
+
+// tell hands over a report, always in the same place.
+func (d *Dissector) tell(r Report) {
+	d.report = r
+	d.out.Report(&d.report)
 }
 
 // Bounds of what is kept to be used again. Where records are read, all frames are held whole, and to get buffers for large ones anew each time takes
@@ -207,6 +220,25 @@ func (d *Dissector) skimmer() *decoder {
 
 // maxKeptSkim is how large the buffers of the decoder for large frames may be that is kept.
 const maxKeptSkim = 4 << 20
+
+// newConn returns an empty conn. Where connections come and go each takes the place of one before, so its memory need not be fetched.
+func (d *Dissector) newConn() *conn {
+	n := len(d.conns)
+	if n == 0 {
+		return &conn{}
+	}
+	c := d.conns[n-1]
+	d.conns = d.conns[:n-1]
+	*c = conn{}
+	return c
+}
+
+// keepConn takes back a conn that has ended: nothing refers to it any more.
+func (d *Dissector) keepConn(c *conn) {
+	if len(d.conns) < maxKept {
+		d.conns = append(d.conns, c)
+	}
+}
 
 func (d *Dissector) newRequest() *request {
 	n := len(d.free)
@@ -278,7 +310,7 @@ func (d *Dissector) keepFrame(f *frame) {
 	}
 }
 
-// Bounds of how many frames and buffers are kept: as many as there are frames that came in pieces at the same time, mostly.
+// Bounds of how many connections, frames and buffers are kept: as many as there are frames that came in pieces at the same time, mostly.
 const (
 	maxKept     = 32
 	maxKeptList = 1024

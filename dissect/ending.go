@@ -1,10 +1,6 @@
 package dissect
 
-import (
-	"strings"
-
-	"github.com/kdissect/kdissect/reassembly"
-)
+import "github.com/kdissect/kdissect/reassembly"
 
 // An Ending is what a connection turned out to be, told when it has ended. It does not change.
 type Ending struct {
@@ -42,6 +38,16 @@ const (
 	maxUsed     = 100
 	maxFeatures = 32
 )
+
+// newEnding returns the Ending of a connection whose first message was seen, with room for the APIs that most use: those of each would take three allocations.
+func newEnding(start int64) *Ending {
+	e := &struct {
+		Ending
+		used [4]Used
+	}{}
+	e.Start, e.Used = start, e.used[:0]
+	return &e.Ending
+}
 
 // count takes note of a request.
 func (e *Ending) count(m *Message) {
@@ -100,8 +106,8 @@ func (c *conn) tellEnding(cause reassembly.EndCause, time int64) {
 	}
 	e.Cause, e.ServerFirst, e.End = cause, c.serverClosed, time
 	e.ServerReset = cause == reassembly.Reset && c.stream.ResetBy != c.clientDir
-	e.ClientID = strings.Clone(c.clientID)
+	e.ClientID = c.clientID
 	c.ending = nil
 	now := c.dissector.now
-	c.dissector.out.Report(&Report{Connection: c.ends, Packet: now.Packet, Time: now.Time, File: now.File, Ending: e})
+	c.dissector.tell(Report{Connection: c.ends, Packet: now.Packet, Time: now.Time, File: now.File, Ending: e})
 }

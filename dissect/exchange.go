@@ -304,7 +304,7 @@ func (d *Dissector) begin(h *Head, c *conn, f *frame, data []byte, holes []hole,
 	d.number++
 	first := c.messages == 0
 	if c.messages++; first {
-		c.ending = &Ending{Start: f.last.Time}
+		c.ending = newEnding(f.last.Time)
 		d.Counts.KafkaConnections++
 		if len(d.servers) < maxServers {
 			d.servers[c.ends.Server] = true
@@ -339,7 +339,6 @@ func (d *Dissector) hand(m *Message, l *lead) {
 
 // end is called when nothing more comes on the connection.
 func (c *conn) end(cause reassembly.EndCause, time int64) {
-	c.ended = true
 	var rst reassembly.Origin
 	if cause == reassembly.Reset {
 		rst = c.dissector.now

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/kdissect/kdissect/schema"
 )
@@ -73,23 +74,36 @@ func (w *window) protocol() string {
 	return ""
 }
 
-// openings are the first bytes of protocols.
-var openings = []struct {
+// A beginning is that of a protocol.
+type beginning struct {
 	name   string
-	at     int
+	at     int // offset of what it begins with
 	starts []string
-}{
-	{"HTTP", 0, []string{"GET /", "POST /", "PUT /", "HEAD /", "DELETE /", "OPTIONS ", "CONNECT ", "PATCH /", "HTTP/1.", "PRI * HTTP/2"}},
-	{"SSH", 0, []string{"SSH-"}},
-	{"a header of the PROXY protocol", 0, []string{"PROXY TCP", "PROXY UNKNOWN", "\r\n\r\n\x00\r\nQUIT\n"}},
-	{"AMQP", 0, []string{"AMQP\x00", "AMQP\x02", "AMQP\x03"}},
-	{"MQTT", 2, []string{"\x00\x04MQTT", "\x00\x06MQIsdp"}}, // behind the type and a length of one byte
-	{"Redis commands", 0, []string{"*1\r\n$", "*2\r\n$", "*3\r\n$"}},
-	{"PostgreSQL", 0, []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}}, // SSLRequest
-	{"PostgreSQL", 4, []string{"\x00\x03\x00\x00user\x00"}},         // StartupMessage of version 3.0
-	{"SMB", 4, []string{"\xfeSMB", "\xffSMB"}},
-	{"ZooKeeper", 0, []string{ // ConnectRequest: a fixed size, with and without the read-only flag, and version 0
+	first  [256]bool // by the first byte of what it begins with: that rules out most, and is all that is looked at of them
+}
+
+// beginnings are those of protocols that are known for one.
+var beginnings = withFirstBytes([]beginning{
+	{name: "HTTP", starts: []string{"GET /", "POST /", "PUT /", "HEAD /", "DELETE /", "OPTIONS ", "CONNECT ", "PATCH /", "HTTP/1.", "PRI * HTTP/2"}},
+	{name: "SSH", starts: []string{"SSH-"}},
+	{name: "a header of the PROXY protocol", starts: []string{"PROXY TCP", "PROXY UNKNOWN", "\r\n\r\n\x00\r\nQUIT\n"}},
+	{name: "AMQP", starts: []string{"AMQP\x00", "AMQP\x02", "AMQP\x03"}},
+	{name: "MQTT", at: 2, starts: []string{"\x00\x04MQTT", "\x00\x06MQIsdp"}}, // behind the type and a length of one byte
+	{name: "Redis commands", starts: []string{"*1\r\n$", "*2\r\n$", "*3\r\n$"}},
+	{name: "PostgreSQL", starts: []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}}, // SSLRequest
+	{name: "PostgreSQL", at: 4, starts: []string{"\x00\x03\x00\x00user\x00"}},  // StartupMessage of version 3.0
+	{name: "SMB", at: 4, starts: []string{"\xfeSMB", "\xffSMB"}},
+	{name: "ZooKeeper", starts: []string{ // ConnectRequest: a fixed size, with and without the read-only flag, and version 0
 		"\x00\x00\x00\x2c\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\x2d\x00\x00\x00\x00\x00\x00\x00"}},
+})
+
+func withFirstBytes(all []beginning) []beginning {
+	for i := range all {
+		for _, start := range all[i].starts {
+			all[i].first[start[0]] = true
+		}
+	}
+	return all
 }
 
 // protocolOf names the protocol that begins with these bytes, "" where it is not known.
@@ -97,16 +111,16 @@ func protocolOf(b []byte) string {
 	if isTLS(b) {
 		return "TLS"
 	}
-	for i := range openings {
-		o := &openings[i]
-		rest := b[min(o.at, len(b)):]
-		for _, start := range o.starts {
-			if len(rest) >= len(start) && rest[0] == start[0] && string(rest[:len(start)]) == start {
-				return o.name
-			}
+	for i := range beginnings {
+		if p := &beginnings[i]; len(b) > p.at && p.first[b[p.at]] && p.begins(b[p.at:]) {
+			return p.name
 		}
 	}
 	return ""
+}
+
+func (p *beginning) begins(b []byte) bool {
+	return slices.ContainsFunc(p.starts, func(start string) bool { return len(b) >= len(start) && string(b[:len(start)]) == start })
 }
 
 // isTLS recognises a TLS record of version 3.0 to 3.4: an alert or a hello, or application data, of which the next record must begin like one, too, if it

@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/kdissect/kdissect/reassembly"
 )
@@ -24,9 +25,18 @@ func (d *Dissector) Note(sc *reassembly.Connection, dir reassembly.Direction, n 
 			d.Report(n.File, finding(DuplicatePackets, Info, -1, "packets were captured twice, as on more than one interface; each is read once"), false)
 		}
 	case reassembly.NATTwin:
-		d.Report(n.File, finding(NATTwin, Info, -1, "connection %d (%s to %s) is connection %d with its addresses translated; it is told once",
-			sc.ID, sc.Ends[0], sc.Ends[1], n.Twin.ID), false)
+		d.Report(n.File, Finding{NATTwin, Info, -1, twinText(sc, n.Twin)}, false)
 	}
+}
+
+// twinText says that a connection is another one. Most connections that containers make are, and to format it costs four times as much.
+func twinText(sc, twin *reassembly.Connection) string {
+	b := append(make([]byte, 0, 160), "connection "...)
+	b = strconv.AppendInt(b, int64(sc.ID), 10)
+	b = sc.Ends[0].AppendTo(append(b, " ("...))
+	b = sc.Ends[1].AppendTo(append(b, " to "...))
+	b = strconv.AppendInt(append(b, ") is connection "...), int64(twin.ID), 10)
+	return string(append(b, " with its addresses translated; it is told once"...))
 }
 
 // tellSnaplen says once that packets were cut. Whoever sets a snap length wants that, and each message that lacks bytes says so.

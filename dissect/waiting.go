@@ -9,7 +9,7 @@ import "github.com/kdissect/kdissect/reassembly"
 func (d *Dissector) Waiting(connections []*reassembly.Connection, now, patience int64) (kafka int64) {
 	for _, sc := range connections {
 		c, ok := sc.Consumer.(*conn)
-		if !ok || !c.kafka() || c.ended {
+		if !ok || !c.kafka() {
 			continue
 		}
 		kafka++
@@ -28,7 +28,7 @@ func (d *Dissector) TellWaiting(connections []*reassembly.Connection, now, patie
 	told := 0
 	for _, sc := range connections {
 		c, ok := sc.Consumer.(*conn)
-		if !ok || !c.kafka() || c.ended || sc.Reset {
+		if !ok || !c.kafka() || sc.Reset {
 			continue
 		}
 		r := c.oldest()
