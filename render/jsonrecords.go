@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"strconv"
 	"unicode/utf8"
 
@@ -172,7 +173,7 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 	if r.HasTimestamp {
 		b = j.appendInt64(append(b, `,"timestamp":`...), r.Timestamp)
 	}
-	b = appendTextOrBase64(b, "key", r.Key)
+	b = j.appendTextOrBase64(b, "key", r.Key)
 	var key, value *dissect.Nested
 	if decoded {
 		key = m.DecodeKey(topic, batch, r)
@@ -187,7 +188,7 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 	if withheld {
 		b = append(b, `,"value":null,"valueWithheld":"credential-bearing record"`...)
 	} else {
-		b = appendTextOrBase64(b, "value", r.Value)
+		b = j.appendTextOrBase64(b, "value", r.Value)
 	}
 	if value != nil && (!value.Credentials || j.options.ShowSecrets) {
 		b = j.appendDecoded(b, m, "valueDecoded", value)
@@ -196,12 +197,12 @@ func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *d
 		b = appendString(appendName(b, "control"), r.ControlType())
 	}
 	if r.Message == nil && !withheld {
-		b = appendRecordHeaders(b, r)
+		b = j.appendRecordHeaders(b, r)
 	}
 	return append(b, '}')
 }
 
-func appendRecordHeaders(b []byte, r *dissect.Record) []byte {
+func (j *JSON) appendRecordHeaders(b []byte, r *dissect.Record) []byte {
 	b = append(b, `,"headers":[`...)
 	first := true
 	for key, value := range r.Headers {
@@ -210,8 +211,8 @@ func appendRecordHeaders(b []byte, r *dissect.Record) []byte {
 		}
 		first = false
 		b = append(b, '{')
-		b = appendTextOrBase64(b, "key", key)
-		b = appendTextOrBase64(b, "value", value)
+		b = j.appendTextOrBase64(b, "key", key)
+		b = j.appendTextOrBase64(b, "value", value)
 		b = append(b, '}')
 	}
 	return append(b, ']')
@@ -282,16 +283,47 @@ func (j *JSON) appendNested(b []byte, m *dissect.Message) []byte {
 	return append(b, ']')
 }
 
+// pieceSize is how much of a value is written at once. It is a multiple of three, as base64 wants it.
+const pieceSize = 192 << 10
+
 // appendTextOrBase64 appends bytes as text where they are that, else as base64 under another name.
-func appendTextOrBase64(b []byte, name string, value []byte) []byte {
+func (j *JSON) appendTextOrBase64(b []byte, name string, value []byte) []byte {
 	b = appendName(b, name)
 	if value == nil {
 		return append(b, `null`...)
 	}
 	plain := plainLength(value)
-	if plain == len(value) || utf8.Valid(value[plain:]) {
+	text := plain == len(value) || utf8.Valid(value[plain:])
+	if !text {
+		b = append(b[:len(b)-2], `Base64":`...)
+	}
+	switch {
+	case len(value) > pieceSize:
+		return j.appendPieces(b, value, text)
+	case text:
 		return appendStringFrom(b, value, plain)
 	}
-	b = append(b[:len(b)-2], `Base64":`...)
 	return appendBase64(b, value)
+}
+
+// appendPieces appends a large value piece by piece, so that no more than a piece of what it becomes is held: text may become six times as long. What is taken
+// back, since it is too large to be held until it is whole, ends anywhere.
+func (j *JSON) appendPieces(b, value []byte, text bool) []byte {
+	b = append(b, '"')
+	for len(value) > 0 && !j.tooLarge(b) {
+		n := min(pieceSize, len(value))
+		if text {
+			for n < len(value) && !utf8.RuneStart(value[n]) {
+				n--
+			}
+			b = appendStringText(b, value[:n], 0)
+		} else {
+			b = base64.StdEncoding.AppendEncode(b, value[:n])
+		}
+		value = value[n:]
+		if !j.whole {
+			b = j.spill(b)
+		}
+	}
+	return append(b, '"')
 }

@@ -20,6 +20,14 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 func appendStringFrom[T string | []byte](b []byte, s T, i int) []byte {
 	b = append(b, '"')
 	b = append(b, s[:i]...)
+	if i < len(s) {
+		b = appendStringText(b, s, i)
+	}
+	return append(b, '"')
+}
+
+// appendStringText appends what stands between the quotes of a JSON string, from an index on.
+func appendStringText[T string | []byte](b []byte, s T, i int) []byte {
 	for i < len(s) {
 		if len(s)-i >= 8 {
 			b, i = appendWords(b, s, i)
@@ -38,7 +46,7 @@ func appendStringFrom[T string | []byte](b []byte, s T, i int) []byte {
 			b, i = appendBeyondASCII(b, s, i)
 		}
 	}
-	return append(b, '"')
+	return b
 }
 
 // plainLength returns how many of a text's first bytes stand in a JSON string as they are: all of most texts, which are then copied at once. It may be a few

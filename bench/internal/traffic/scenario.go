@@ -1,6 +1,9 @@
 package traffic
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // A Scenario is a kind of traffic; n is how much of it there is.
 type Scenario struct {
@@ -22,7 +25,7 @@ func (s *Scenario) Stream(n int) func(io.Writer) error {
 }
 
 // Scenarios are all there are. Several ask much of a dissector's memory.
-var Scenarios = []*Scenario{Many, Open, Syn, Partial, Stuck, Large, Long}
+var Scenarios = []*Scenario{Many, Open, Syn, Partial, Stuck, Large, Packed, Long}
 
 // The scenarios.
 var (
@@ -32,6 +35,7 @@ var (
 	Partial = &Scenario{"partial", "connections of which the SYN and the first bytes of a request are seen", 1_000_000, partial}
 	Stuck   = &Scenario{"stuck", "MB sent behind a segment that never comes and is never acknowledged, beside a connection that goes on", 1000, stuck}
 	Large   = &Scenario{"large", "MB of one Fetch answer", 100, large}
+	Packed  = &Scenario{"packed", "Produce requests of one record of 15 MiB each, compressed to some 15 kB", 12, packed}
 	Long    = &Scenario{"long", "exchanges of about 1.1 kB, a new connection for every 1000 of them", 10_000_000, long}
 )
 
@@ -107,6 +111,20 @@ func large(w *Writer, n int) {
 	c := w.connect(0).accept()
 	c.send(client, fetch(1))
 	c.send(server, fetched(1, make([]byte, n<<20)))
+}
+
+// packed has values that JSON shows in six times their size, as text, and as base64.
+func packed(w *Writer, n int) {
+	const size = 15 << 20
+	var batches [][]byte
+	for _, value := range [][]byte{make([]byte, size), bytes.Repeat([]byte("kdissect "), size/9), bytes.Repeat([]byte{0xff}, size)} {
+		batches = append(batches, batch(1, 1, record(0, value)))
+	}
+	c := w.connect(0).accept()
+	for i := range n {
+		c.produce(i, batches[i%len(batches)])
+	}
+	c.close()
 }
 
 func long(w *Writer, n int) {
