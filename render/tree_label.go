@@ -16,6 +16,7 @@ type label struct {
 	kind   valueKind
 	middle string // of an element, behind its index: `] type = `
 	inline string // begins the field on the line of the structure that it is folded into: ` name=`
+	told   bool   // the field needs no explanation any more
 }
 
 // A layout holds the labels of a plan's Ops, each from its first use on.

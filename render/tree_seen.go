@@ -52,6 +52,10 @@ func (s *seen) explained(op *schema.Op) bool {
 
 // explain returns the explanation of a field the first time that it is asked for.
 func (s *seen) explain(l *label) string {
+	if l.told {
+		return ""
+	}
+	l.told = true
 	if s.explained(l.op) {
 		return ""
 	}

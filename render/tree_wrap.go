@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 
@@ -101,17 +102,29 @@ func (t *Tree) wrap(b []byte, mark int) []byte {
 	return append(b, t.scratch...)
 }
 
-// visible is how many columns a text takes, colours not counted.
+// visible is how many columns a text takes, colours not counted. Lines are measured often, so it looks at eight bytes at once where there is no colour.
 func visible(s []byte) int {
 	n := 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\x1b':
+	for len(s) > 0 {
+		for ; len(s) >= 8; s = s[8:] {
+			w := firstWord(s)
+			if escapes := w ^ '\x1b'*each; (escapes-each)&^escapes&highest != 0 {
+				break
+			}
+			n += 8 - bits.OnesCount64(w>>7&^(w>>6)&each) // less the bytes that go on with a character
+		}
+		switch i := 0; {
+		case len(s) == 0:
+		case s[0] == '\x1b':
 			for i < len(s) && s[i] != 'm' {
 				i++
 			}
-		case utf8.RuneStart(s[i]):
-			n++
+			s = s[min(i+1, len(s)):]
+		default:
+			if utf8.RuneStart(s[0]) {
+				n++
+			}
+			s = s[1:]
 		}
 	}
 	return n
