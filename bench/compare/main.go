@@ -5,8 +5,8 @@
 //	go run ./bench/compare [flags]
 //
 // All programs take turns, several rounds, so that a change of the machine's speed meets all of them; what is printed are
-// medians. Output goes to the null device. Captures are made when they are needed and kept in a directory. tshark is slow, so it and
-// the formats it is compared with have a smaller input of the same making, and what is compared is the time a byte takes.
+// medians. Output goes to the null device. Captures are made when they are needed and kept in a directory. tshark is slow, so but for
+// three fields it and the formats it is compared with have a smaller input of the same making.
 // What is not there, the yardstick or tshark, is left out.
 package main
 

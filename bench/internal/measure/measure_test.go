@@ -66,9 +66,9 @@ func TestRun(t *testing.T) {
 		t.Error("no error of a program that fails")
 	}
 	if _, err := exec.LookPath("true"); err == nil {
-		c := &Contender{Args: []string{"true"}}
-		if err := Race(File("/"), 3, []*Contender{c}); err != nil || len(c.Runs) != 3 {
-			t.Errorf("%d runs, %v", len(c.Runs), err)
+		c, often := &Contender{Args: []string{"true"}}, &Contender{Args: []string{"true"}, Times: 5}
+		if err := Race(File("/"), 3, []*Contender{c, often}); err != nil || len(c.Runs) != 3 || len(often.Runs) != 15 {
+			t.Errorf("%d and %d runs, %v", len(c.Runs), len(often.Runs), err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type Contender struct {
 	Env  []string // beside this program's own
 	Runs []Cost
 
+	Times          int  // how often it runs in a round, if more than once
 	NothingMatches bool // it ends with the status of a filter that nothing matches
 }
 
@@ -43,12 +44,14 @@ func Stream(write func(io.Writer) error) Input { return Input{"-", write} }
 func Race(in Input, rounds int, contenders []*Contender) error {
 	for round := range rounds + 1 {
 		for _, c := range contenders {
-			took, err := c.Run(in)
-			if err != nil {
-				return err
-			}
-			if round > 0 {
-				c.Runs = append(c.Runs, took)
+			for range max(1, c.Times) {
+				took, err := c.Run(in)
+				if err != nil {
+					return err
+				}
+				if round > 0 {
+					c.Runs = append(c.Runs, took)
+				}
 			}
 		}
 	}
