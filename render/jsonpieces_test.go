@@ -67,7 +67,7 @@ func TestPiecesTakenBack(t *testing.T) {
 	j := NewJSON(&out, Options{})
 	j.whole = true
 	b := j.appendTextOrBase64([]byte("{"), "value", slices.Repeat([]byte("kdissect"), 1<<20))
-	if out.most != 0 || !j.tooLarge(b) || len(b) > spillSize+6*pieceSize {
+	if out.most != 0 || !j.tooLarge(b) || len(b) > maxWhole+6*pieceSize {
 		t.Errorf("%d bytes were written and %d are held", out.most, len(b))
 	}
 }

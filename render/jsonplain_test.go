@@ -147,7 +147,7 @@ func TestPlainBadText(t *testing.T) {
 // Records of which there is more than is held of one message are written as they come: along the tape, since what was written cannot be taken back.
 func TestPlainLarge(t *testing.T) {
 	record := slices.Concat(unhex(t, "e00f 00 00 00 01"), unhex(t, "d20f"), bytes.Repeat([]byte{'x'}, 1001), []byte{0})
-	const count = 2 * spillSize / 1000
+	const count = 2 * maxWhole / 1000
 	batch := recordBatch(t, 1, count, gzipped(t, bytes.Repeat(record, count)))
 	ask := produceTo(t, "t", slices.Concat(batch, batch))
 	for name, create := range map[string]func(io.Writer) Format{

@@ -164,8 +164,11 @@ func (j *JSON) appendOpened(b []byte, m *dissect.Message, topic string, batch *d
 	return b
 }
 
-// tooLarge tells whether what must not be spilled has grown to what would be.
-func (j *JSON) tooLarge(b []byte) bool { return j.whole && len(b) >= spillSize }
+// maxWhole is how much of a message is held that may be taken back.
+const maxWhole = 1 << 20
+
+// tooLarge tells whether what must not be spilled has grown to more than is held.
+func (j *JSON) tooLarge(b []byte) bool { return j.whole && len(b) >= maxWhole }
 
 // appendRecord appends a record. decoded says whether its key or value may be a structure.
 func (j *JSON) appendRecord(b []byte, m *dissect.Message, topic string, batch *dissect.Batch, r *dissect.Record, decoded bool) []byte {
