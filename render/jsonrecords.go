@@ -286,9 +286,6 @@ func (j *JSON) appendNested(b []byte, m *dissect.Message) []byte {
 	return append(b, ']')
 }
 
-// pieceSize is how much of a value is written at once. It is a multiple of three, as base64 wants it.
-const pieceSize = 192 << 10
-
 // appendTextOrBase64 appends bytes as text where they are that, else as base64 under another name.
 func (j *JSON) appendTextOrBase64(b []byte, name string, value []byte) []byte {
 	b = appendName(b, name)
@@ -309,21 +306,18 @@ func (j *JSON) appendTextOrBase64(b []byte, name string, value []byte) []byte {
 	return appendBase64(b, value)
 }
 
-// appendPieces appends a large value piece by piece, so that no more than a piece of what it becomes is held: text may become six times as long. What is taken
-// back, since it is too large to be held until it is whole, ends anywhere.
+// appendPieces appends a large value without holding all of it. What is taken back, since it is too large to be held until it is whole, ends anywhere.
 func (j *JSON) appendPieces(b, value []byte, text bool) []byte {
 	b = append(b, '"')
-	for len(value) > 0 && !j.tooLarge(b) {
-		n := min(pieceSize, len(value))
-		if text {
-			for n < len(value) && !utf8.RuneStart(value[n]) {
-				n--
-			}
-			b = appendStringText(b, value[:n], 0)
-		} else {
-			b = base64.StdEncoding.AppendEncode(b, value[:n])
+	for piece := range pieces(value, text) {
+		switch {
+		case j.tooLarge(b):
+			return b
+		case text:
+			b = appendStringText(b, piece, 0)
+		default:
+			b = base64.StdEncoding.AppendEncode(b, piece)
 		}
-		value = value[n:]
 		if !j.whole {
 			b = j.spill(b)
 		}

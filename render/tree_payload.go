@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"unicode"
 	"unicode/utf8"
@@ -13,6 +14,8 @@ func (t *Tree) appendPayload(b, s []byte) []byte {
 	switch {
 	case s == nil:
 		return append(b, "null"...)
+	case t.limit == 0 && len(s) > pieceSize:
+		return t.appendPieces(b, s)
 	case isJSON(s):
 		b = append(b, t.colors.text.on...)
 		b = appendCutJSON(b, s, t.limit)
@@ -28,11 +31,39 @@ func (t *Tree) appendPayload(b, s []byte) []byte {
 	}
 	b = append(b, t.colors.bytes.on...)
 	b = appendHex(b, s, t.limit)
-	if id := schemaID(s); id > 0 {
-		b = appendInt(append(b, " (schema id "...), int64(id))
-		b = append(b, ')')
+	return append(appendSchemaID(b, s), t.colors.bytes.off...)
+}
+
+// appendPieces appends a large payload without holding all of it.
+func (t *Tree) appendPieces(b, s []byte) []byte {
+	isJSON := isJSON(s)
+	text := isJSON || readable(s)
+	switch {
+	case isJSON:
+		b = append(b, t.colors.text.on...)
+	case text:
+		b = append(append(b, t.colors.text.on...), '"')
+	default:
+		b = append(append(b, t.colors.bytes.on...), "0x"...)
 	}
-	return append(b, t.colors.bytes.off...)
+	for piece := range pieces(s, text) {
+		switch {
+		case isJSON:
+			b = append(b, piece...)
+		case text:
+			b = appendEscaped(b, piece, true)
+		default:
+			b = hex.AppendEncode(b, piece)
+		}
+		b = t.spill(b)
+	}
+	switch {
+	case isJSON:
+		return append(b, t.colors.text.off...)
+	case text:
+		return append(append(b, '"'), t.colors.text.off...)
+	}
+	return append(appendSchemaID(b, s), t.colors.bytes.off...)
 }
 
 // readable tells whether bytes are text: printable characters and line breaks.
@@ -66,6 +97,15 @@ const (
 	registryHeader = 5
 	maxSchemaID    = 1 << 24 // ids are counted up from 1
 )
+
+func appendSchemaID(b, s []byte) []byte {
+	id := schemaID(s)
+	if id == 0 {
+		return b
+	}
+	b = appendInt(append(b, " (schema id "...), int64(id))
+	return append(b, ')')
+}
 
 // schemaID returns the id of the schema that a payload says it was written by, 0 where it does not look like that.
 func schemaID(s []byte) uint32 {
