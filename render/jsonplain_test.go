@@ -41,18 +41,18 @@ func (w *twice) same(s *dissect.Snapshot, write func(*dissect.Message) string) {
 	m := w.reader.Message(s)
 	m.Tape()
 	if taped := write(m); straight != taped {
-		w.t.Errorf("straight from the bytes:\n%s\nalong the tape:\n%s", straight, taped)
+		w.t.Errorf("straight from the bytes:\n%.2000s\nalong the tape:\n%.2000s", straight, taped)
 	}
 }
 
 // log returns what the format "requestlog" has of a message, with its findings.
 func (w *twice) log(m *dissect.Message) string {
-	var findings bytes.Buffer
-	l := NewRequestLog(io.Discard, &findings, w.options)
-	payload := string(l.appendPayload(nil, "", m))
+	var out, findings bytes.Buffer
+	l := NewRequestLog(&out, &findings, w.options)
+	l.json.buf = l.appendPayload(nil, "", m)
 	l.findings.note(m, m.Findings)
 	l.Flush()
-	return payload + "\n" + findings.String()
+	return out.String() + "\n" + findings.String()
 }
 
 func (w *twice) write(m *dissect.Message) string {
