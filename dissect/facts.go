@@ -68,13 +68,13 @@ func (m *Message) Facts() *Facts {
 	if !m.resolved { // outputs ask again and again: what they ask is inlined
 		m.resolveFacts()
 	}
-	return &m.facts
+	return m.facts
 }
 
 func (m *Message) resolveFacts() {
 	m.findFacts()
 	m.resolved = true
-	m.topics.resolve(&m.facts, m.Number)
+	m.topics.resolve(m.facts, m.Number)
 }
 
 // findFacts reads the facts, without the names of topics that only other messages tell.
@@ -100,14 +100,14 @@ func (f *Facts) reset() {
 
 // collectFacts reads the tape once.
 func (m *Message) collectFacts() {
-	m.known = true
+	m.known, m.facts = true, &m.own
 	m.facts.reset()
 	if m.body == 0 {
 		return
 	}
 	m.facts.collectTape(&m.View, m.body)
 	if m.resolved { // who has them already keeps the names
-		m.topics.resolve(&m.facts, m.Number)
+		m.topics.resolve(m.facts, m.Number)
 	}
 	m.noteFacts()
 }

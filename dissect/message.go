@@ -27,7 +27,8 @@ type Message struct {
 	decoded    bool
 	before     int // how many findings there were before it was decoded
 	failed     *fault
-	facts      Facts
+	facts      *Facts // own, or those of a form; set when they are known
+	own        Facts
 	known      bool   // facts are there
 	resolved   bool   // and names of topics that only other messages tell
 	topic      string // what TopicOf has said last, and of which field
@@ -70,6 +71,7 @@ type tools struct {
 	inner    nester                        // for a structure inside a structure
 	sets     [maxUnpackDepth + 1]RecordSet // by how often the bytes were unpacked that the batch is in
 	metrics  []byte                        // JSON of what clients push
+	forms    forms
 }
 
 func newTools() *tools {

@@ -20,6 +20,10 @@ func (m *Message) quickFacts() bool {
 	if at == 0 {
 		return false
 	}
+	if m.hasForm(at) {
+		return true
+	}
+	m.facts = &m.own
 	m.facts.reset()
 	ok := m.walk(m.plan.Outline, at, len(m.data))
 	if !ok && m.facts.tagged && (m.Kind == schema.Response || utf8.Valid(clientIDOf(m.data))) { // text has to be looked at, too
@@ -29,6 +33,9 @@ func (m *Message) quickFacts() bool {
 	}
 	if ok {
 		m.facts.slicePartitions()
+	}
+	if ok && !m.facts.tagged {
+		m.tools.forms.note(m, at)
 	}
 	return ok
 }
@@ -67,7 +74,7 @@ func (m *Message) saysClientID() bool {
 // walk takes in the values of a body, or of a tagged field in it, along an outline, from an offset of the frame on and up to another. It returns false where
 // the message is none of the ordinary ones. It is one loop that calls little: with a call for each array and each value it takes 900 instructions of 2,100 more.
 func (m *Message) walk(s *schema.Step, at, end int) bool {
-	data, f := m.data[:end], &m.facts
+	data, f := m.data[:end], m.facts
 	var left [schema.MaxNesting]int // elements still to come of each array that is open, the present one included
 	var next *schema.Step
 	for ; s != nil; s = next {

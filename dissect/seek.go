@@ -33,14 +33,14 @@ func (m *Message) recordFields() (fields []stretch, ordinary bool) {
 	if m.decoded {
 		return nil, false
 	}
-	if m.facts.fields == nil { // from now on they are listed
-		m.facts.fields = &[]stretch{}
+	if m.own.fields == nil { // from now on they are listed
+		m.own.fields = &[]stretch{}
 		m.known, m.resolved = false, false
 	}
 	if !m.known {
 		m.known = m.quickFacts()
 	}
-	return *m.facts.fields, m.known
+	return *m.own.fields, m.known
 }
 
 // isPacked tells whether the batch is compressed, and worth decompressing.

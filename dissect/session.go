@@ -109,7 +109,7 @@ func (c *conn) sessionRequest(m *Message, r *request) {
 		c.useSession(m, r, sessionKey{broker: c.ends.Server, id: int32(id)}, int32(epoch))
 	case keyShareFetch, keyShareAcknowledge:
 		m.findFacts()
-		f := &m.facts
+		f := m.facts
 		if len(f.Group)+len(f.Member) <= maxSessionMember {
 			c.useSession(m, r, sessionKey{broker: c.ends.Server, group: string(f.Group), member: string(f.Member)}, int32(f.SessionEpoch))
 		}

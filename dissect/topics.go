@@ -138,7 +138,7 @@ func (d *Dissector) learnTopics(m *Message, l *lead) {
 	case m.plan == nil:
 	case m.plan.NamesTopics:
 		m.findFacts()
-		d.learnFrom(&m.facts, m)
+		d.learnFrom(m.facts, m)
 	case m.plan.HasRecords:
 		d.learnFromLog(m, l)
 	case m.Header.APIKey == keyEnvelope && m.Kind == schema.Response:
