@@ -48,7 +48,7 @@ func (c *conn) deliverRequest(h *half, data []byte, holes []hole, size int) {
 	r.number, r.end, r.last, r.whole = m.Number, f.last.Time, f.last, true
 	c.tokensPossible = c.tokensPossible || r.header.APIKey == keySaslHandshake && r.header.Version == 0 && r.header.Known
 	c.checkOffer(m)
-	m.lookAhead(c, r)
+	m.lookAhead(c, r, &h.lead)
 	if !d.namesOnly {
 		c.sessionRequest(m, r)
 		m.Auth = c.authRequest(m)

@@ -35,8 +35,9 @@ type formWord struct {
 // A formValue is a value that changes from message to message, and where it goes.
 type formValue struct {
 	role  schema.Role
-	at    int // from formLead bytes in front of the body
-	index int // of the topic or partition
+	at    int    // from formLead bytes in front of the body
+	index int    // of the topic or partition
+	name  []byte // of a topic with an id, as the form has it: none or an empty one, mostly
 }
 
 // formLead is how far in front of the body words may begin, so that there is one in the shortest body. No header is shorter, with the size in front.
@@ -135,7 +136,7 @@ func (f *Facts) setValues(values []formValue, front []byte) {
 		case schema.TopicID:
 			t := &f.Topics[v.index]
 			if copy(t.ID, value); t.Resolved { // the message may come before the one that tells the name
-				t.Name, t.Resolved = nil, false
+				t.Name, t.Resolved = v.name, false
 			}
 		}
 	}
@@ -194,6 +195,11 @@ func (o *form) learn(m *Message, at int) {
 	}
 	if o.facts.HasRecords = o.records; !o.records {
 		o.size = f.at - formLead
+	}
+	for i := range o.values {
+		if v := &o.values[i]; v.role == schema.TopicID {
+			v.name = o.facts.Topics[v.index].Name
+		}
 	}
 	o.facts.slicePartitions()
 	f.keepWords()

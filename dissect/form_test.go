@@ -180,6 +180,21 @@ func TestFormsOfTopicIDs(t *testing.T) {
 	}
 }
 
+// A name that the message leaves empty is empty again where no other message tells it.
+func TestFormsOfEmptyNames(t *testing.T) {
+	j := newFactsJudge(t)
+	k := listen(NeedMessages, func(m *Message) { j.snapshot.Take(m, nil) })
+	metadata := func(id TopicID) []byte {
+		return flexible(3, 10, 7, byte(2), id[:], compactOf(""), byte(0), int8(0), int8(0), int8(0), byte(0))
+	}
+	k.client(metadata(TopicID{}))
+	for i, id := range []TopicID{{}, {}, metadataTopicID, {}} {
+		if has := j.judgeFrame(fmt.Sprint("message ", i), metadata(id)); has != (i > 1) {
+			t.Errorf("message %d has a form that was known: %t", i, has)
+		}
+	}
+}
+
 // A form that does not come again keeps others from being learned, for longer each time, until one comes.
 func TestFormsThatDoNotComeAgain(t *testing.T) {
 	j := newFactsJudge(t)

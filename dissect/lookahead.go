@@ -8,14 +8,17 @@ import (
 
 // lookAhead reads out of a request what the dissector itself needs: whether an answer is expected, and how long the broker may take
 // by design.
-func (m *Message) lookAhead(c *conn, r *request) {
+func (m *Message) lookAhead(c *conn, r *request, l *lead) {
 	if m.plan == nil {
 		return
 	}
 	switch m.Header.APIKey {
 	case keyProduce:
-		acks, ok := m.leading(schema.Acks)
-		r.noAnswer = ok && acks == 0
+		if l.begins(m) {
+			r.noAnswer = l.noAnswer
+		} else {
+			r.noAnswer = m.wantsNoAnswer()
+		}
 	case keyEnvelope:
 		m.openEnvelope()
 		r.enveloped = m.enveloped
@@ -35,6 +38,12 @@ func (m *Message) lookAhead(c *conn, r *request) {
 	case keySyncGroup:
 		r.maxWait = c.rebalance // the leader's assignment is waited for as long as the members were
 	}
+}
+
+// wantsNoAnswer tells whether the message is a Produce request with acks=0.
+func (m *Message) wantsNoAnswer() bool {
+	acks, ok := m.leading(schema.Acks)
+	return ok && acks == 0
 }
 
 // leading returns the integer with a role that stands among the first fields of the body, without decoding the message.
