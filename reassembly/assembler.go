@@ -228,7 +228,10 @@ func (a *Assembler) connection(s *segment) (*conn, Direction) {
 		return assign(a, &a.v6, k, turned, s)
 	}
 	k, turned := key4Of(s.src, s.dst)
-	if c := a.v4.latest(k, k.slot()); c != nil && s.flags&flagSYN == 0 {
+	if c := a.v4.latest(k, slotOf(k)); c != nil && s.flags&flagSYN == 0 {
+		if c.ended {
+			return nil, FromA
+		}
 		return c, c.direction(turned)
 	}
 	return assign(a, &a.v4, k, turned, s)
@@ -248,17 +251,17 @@ func assign[K pairKey](a *Assembler, t *table[K], k K, turned bool, s *segment) 
 		}
 		a.end(c, Replaced)
 	}
-	before, buried := t.tombstone(k)
+	before, buried := t.ended.find(k)
 	if buried && before.covers(s, turned) {
 		return nil, FromA
 	}
 	if buried {
 		_, _, stone := k.sizes()
-		a.memory += t.unbury(k) * stone
+		a.memory += t.ended.remove(k) * stone
 	}
 	a.stats.Connections++
 	c = newConn(int(a.stats.Connections), s, turned)
-	t.live[k] = c
+	t.add(k, c)
 	arrive(a, c, k)
 	return c, c.direction(turned)
 }

@@ -16,7 +16,7 @@ type conn struct {
 	loaded   uint32  // packets with payload
 	fresh    uint32  // when bytes of it were handed on last, see freshUnit
 	last     uint32  // Stats.TCPPackets, modulo 2^32, when the latest one came
-	slot     int32   // index in Assembler.settled, -1 when not there
+	slot     int32   // index in Assembler.settled, or the complement of that in Assembler.newcomers
 	charged  int     // how much of Connection.Memory is counted in Assembler.memory
 }
 
@@ -27,7 +27,7 @@ func newConn(id int, s *segment, turned bool) *conn {
 		src, dst = dst, src // the answer to the packet that opened the connection
 		turned = !turned
 	}
-	c := &conn{v6: s.v6, turned: turned, slot: -1}
+	c := &conn{v6: s.v6, turned: turned}
 	c.ID = id
 	c.connect(src, dst)
 	return c
@@ -60,42 +60,10 @@ func (c *conn) sides(d Direction) (h, peer *half) {
 // closed says that both directions have ended in order.
 func (c *conn) closed() bool { return c.halves[FromA].ended && c.halves[FromB].ended }
 
-// A tombstone is what is kept of a connection that has ended: enough to tell its late
-// packets, which belong to nothing any more, from the SYN of a new connection.
-type tombstone struct {
-	isn   [2]uint32 // initial sequence numbers, that of the lesser endpoint first
-	known [2]bool
-}
-
-func (c *conn) tombstone() (t tombstone) {
-	for d := range c.halves {
-		h := &c.halves[d]
-		i := index(c.turned != (h.dir == FromB))
-		t.isn[i], t.known[i] = h.isn, h.synSeen
-	}
-	return t
-}
-
-// covers says whether s is a late packet of the connection that has ended.
-func (t *tombstone) covers(s *segment, turned bool) bool {
-	if s.flags&flagSYN == 0 {
-		return true
-	}
-	i := index(turned)
-	return t.known[i] && t.isn[i] == s.seq
-}
-
-func index(turned bool) int {
-	if turned {
-		return 1
-	}
-	return 0
-}
-
 // A pairKey names a pair of endpoints.
 type pairKey interface {
 	comparable
-	slot() uint8                          // for a small cache
+	hash() uint64                         // its first bits are as good as any
 	ends() (x, y endpoint)                // the lesser first
 	sizes() (conn, embryo, tombstone int) // memory that one of each takes with its place in a table
 }
@@ -104,14 +72,14 @@ type pairKey interface {
 type table[K pairKey] struct {
 	live map[K]*conn
 
-	// Connections found lately: most packets belong to few connections, and a look here takes a fraction of one in the map.
+	// Connections found lately: most packets belong to few connections, and a look here takes a fraction of one in the map. One that has ended
+	// stays, as long as it has a tombstone: a last acknowledgement follows most.
 	recent [256]struct {
 		key  K
 		conn *conn
 	}
 
-	// Connections that have ended, in two generations. When the younger one is full it takes the place of the older.
-	ended, endedBefore map[K]tombstone
+	ended tombstones[K]
 
 	// Connections that have said nothing so far, in two generations likewise. Places count even
 	// when their connection has been woken: a map does not shrink.
@@ -119,14 +87,14 @@ type table[K pairKey] struct {
 	places, placesBefore int
 }
 
-// maxEnded bounds the tombstones of one generation. Late packets follow within seconds.
-const maxEnded = 1 << 15
-
 func newTable[K pairKey]() table[K] {
-	return table[K]{live: make(map[K]*conn), ended: make(map[K]tombstone), endedBefore: make(map[K]tombstone), asleep: make(map[K]embryo)}
+	return table[K]{live: make(map[K]*conn), ended: newTombstones[K](), asleep: make(map[K]embryo)}
 }
 
-// latest returns the connection that was found last of those whose keys have a slot, if it is that of k, or nil.
+// slotOf returns the place in table.recent of a key.
+func slotOf[K pairKey](k K) uint8 { return uint8(k.hash() >> 56) }
+
+// latest returns the connection that was found last of those whose keys have a slot, if it is that of k, or nil. It may have ended.
 func (t *table[K]) latest(k K, slot uint8) *conn {
 	if r := &t.recent[slot]; r.key == k {
 		return r.conn
@@ -136,52 +104,46 @@ func (t *table[K]) latest(k K, slot uint8) *conn {
 
 // find returns the live connection of a key, or nil.
 func (t *table[K]) find(k K) *conn {
-	slot := k.slot()
-	if c := t.latest(k, slot); c != nil {
+	if c := t.latest(k, slotOf(k)); c != nil && !c.ended {
 		return c
 	}
 	c := t.live[k]
 	if c != nil {
-		r := &t.recent[slot]
-		r.key, r.conn = k, c
+		t.note(k, c)
 	}
 	return c
 }
 
-// unbury forgets the tombstones of a key, whose endpoints are used again. It returns by how much there are more of them then.
-func (t *table[K]) unbury(k K) (stones int) {
-	before := t.stones()
-	delete(t.ended, k)
-	delete(t.endedBefore, k)
-	return t.stones() - before
+// note takes a connection for the one that was found last.
+func (t *table[K]) note(k K, c *conn) {
+	r := &t.recent[slotOf(k)]
+	r.key, r.conn = k, c
 }
 
-func (t *table[K]) stones() int { return len(t.ended) + len(t.endedBefore) }
+// add takes a connection that is live from now on.
+func (t *table[K]) add(k K, c *conn) {
+	t.live[k] = c
+	t.note(k, c)
+}
 
 // remove forgets a live connection.
 func (t *table[K]) remove(k K) {
 	delete(t.live, k)
-	if r := &t.recent[k.slot()]; r.key == k {
+	if r := &t.recent[slotOf(k)]; r.key == k {
 		r.conn = nil
 	}
 }
 
 // bury replaces a live connection by its tombstone. It returns by how much there are more of them then.
 func (t *table[K]) bury(k K, stone tombstone) (stones int) {
-	before := t.stones()
-	t.remove(k)
-	if len(t.ended) >= maxEnded {
-		t.ended, t.endedBefore = t.endedBefore, t.ended
-		clear(t.ended)
+	before := t.ended.count()
+	delete(t.live, k)
+	if t.ended.add(k, stone) {
+		for i := range t.recent { // nothing is known any longer of those that ended before the older generation
+			if r := &t.recent[i]; r.conn != nil && r.conn.ended {
+				r.conn = nil
+			}
+		}
 	}
-	t.ended[k] = stone
-	return t.stones() - before
-}
-
-// tombstone returns that of the connection of a key that ended last, if it is remembered.
-func (t *table[K]) tombstone(k K) (stone tombstone, buried bool) {
-	if stone, buried = t.ended[k]; !buried {
-		stone, buried = t.endedBefore[k]
-	}
-	return stone, buried
+	return t.ended.count() - before
 }

@@ -59,12 +59,12 @@ func (k key4) ends() (x, y endpoint) {
 
 func (k key6) ends() (x, y endpoint) { return k.a, k.b }
 
-func (k key4) slot() uint8 { return mix(k.a ^ k.b) }
+func (k key4) hash() uint64 { return mix(k.a ^ k.b) }
 
-func (k key6) slot() uint8 { return mix(k.a.lo ^ k.b.lo ^ uint64(k.a.port)<<16 ^ uint64(k.b.port)) }
+func (k key6) hash() uint64 { return mix(k.a.lo ^ k.b.lo ^ uint64(k.a.port)<<16 ^ uint64(k.b.port)) }
 
-// mix spreads the bits that tell keys apart, most often those of the ports, over a byte.
-func mix(bits uint64) uint8 { return uint8(bits * 0x9e3779b97f4a7c15 >> 56) }
+// mix spreads the bits that tell keys apart, most often those of the ports, over the first bits of a word.
+func mix(bits uint64) uint64 { return bits * 0x9e3779b97f4a7c15 }
 
 // key4Of returns the key of two endpoints, and whether src is the greater of them.
 func key4Of(src, dst endpoint) (k key4, turned bool) {

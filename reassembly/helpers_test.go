@@ -3,6 +3,7 @@ package reassembly
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -203,7 +204,7 @@ func play(t *testing.T, limits Limits, notes bool, lines string) ([]string, Stat
 func age(a *Assembler) {
 	for i, c := range a.newcomers {
 		a.newcomers[i] = nil
-		if c != nil && !c.ended {
+		if c != nil {
 			a.settle(c)
 		}
 	}
@@ -216,6 +217,9 @@ func checkEmpty(t *testing.T, a *Assembler) {
 	if a.held != 0 || len(a.waiting) != 0 || live != 0 {
 		t.Fatalf("after Close: %d bytes held, %d directions waiting, %d connections", a.held, len(a.waiting), live)
 	}
+	if slices.ContainsFunc(a.newcomers[:], func(c *conn) bool { return c != nil }) {
+		t.Fatal("after Close: there are newcomers")
+	}
 	if a.datagrams.held != 0 || len(a.datagrams.byKey) != 0 {
 		t.Fatalf("after Close: %d bytes in %d datagrams", a.datagrams.held, len(a.datagrams.byKey))
 	}
@@ -225,7 +229,7 @@ func checkEmpty(t *testing.T, a *Assembler) {
 	}
 	_, _, stone4 := key4{}.sizes()
 	_, _, stone6 := key6{}.sizes()
-	if left := a.memory - a.v4.stones()*stone4 - a.v6.stones()*stone6; left != 0 {
+	if left := a.memory - a.v4.ended.count()*stone4 - a.v6.ended.count()*stone6; left != 0 {
 		t.Fatalf("after Close: %d bytes counted that nothing holds", left)
 	}
 }

@@ -95,7 +95,7 @@ type sleeper[K pairKey] struct {
 func (s sleeper[K]) conn() *conn {
 	has := func(bit uint16) bool { return s.flags&bit != 0 }
 	_, v6 := any(s.key).(key6)
-	c := &conn{v6: v6, turned: has(embryoTurned), greeted: has(embryoGreeted), slot: -1}
+	c := &conn{v6: v6, turned: has(embryoTurned), greeted: has(embryoGreeted)}
 	c.ID, c.Opened = int(s.id), has(embryoOpened)
 	src, dst := s.key.ends()
 	if c.turned {
@@ -148,11 +148,11 @@ func (t *table[K]) connections() []*conn {
 func arrive[K pairKey](a *Assembler, c *conn, k K) {
 	size, _, _ := k.sizes()
 	a.memory += size
-	place := &a.newcomers[a.arrivals%maxNewcomers]
+	i := a.arrivals % maxNewcomers
 	a.arrivals++
-	before := *place
-	*place = c
-	if before != nil && !before.ended {
+	before := a.newcomers[i]
+	a.newcomers[i], c.slot = c, ^int32(i)
+	if before != nil {
 		a.settle(before)
 	}
 }
@@ -218,7 +218,7 @@ func wake[K pairKey](a *Assembler, t *table[K], k K) *conn {
 	}
 	delete(generation, k)
 	c := sleeper[K]{k, e}.conn()
-	t.live[k] = c
+	t.add(k, c)
 	arrive(a, c, k)
 	return c
 }
@@ -245,7 +245,8 @@ func depart[K pairKey](a *Assembler, t *table[K], k K, c *conn, cause EndCause) 
 		a.settled[c.slot].slot = c.slot
 		a.settled[last] = nil
 		a.settled = a.settled[:last]
-		c.slot = -1
+	} else {
+		a.newcomers[^c.slot] = nil
 	}
 	if cause == Evicted {
 		t.remove(k)
@@ -286,10 +287,8 @@ func (a *Assembler) settleNewcomers() (some bool) {
 			continue
 		}
 		a.newcomers[i] = nil
-		if !c.ended {
-			a.settle(c)
-			some = true
-		}
+		a.settle(c)
+		some = true
 	}
 	return some
 }

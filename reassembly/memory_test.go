@@ -172,7 +172,7 @@ func TestEmbryos(t *testing.T) {
 			c := &crowd{t: t, a: New(&nothing{}), v6: v6}
 			c.send(5, s)
 			before := *c.a.newcomers[0]
-			before.packets, before.last = 0, 0
+			before.packets, before.last, before.slot = 0, 0, 0
 			e, ok := before.embryo()
 			if !ok {
 				t.Fatalf("%+v: no embryo", s)

@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -66,18 +67,48 @@ func TestTombstonesAreBounded(t *testing.T) {
 		table.live[k] = &conn{}
 		table.bury(k, stone)
 	}
-	if n := len(table.ended) + len(table.endedBefore); n > 2*maxEnded || len(table.live) != 0 {
+	if n := table.ended.count(); n > 2*maxEnded || len(table.live) != 0 {
 		t.Errorf("%d tombstones, %d live", n, len(table.live))
+	}
+	marked := 0
+	for _, word := range table.ended.younger.marks {
+		marked += bits.OnesCount64(word)
+	}
+	if n := len(table.ended.younger.stones); marked > n {
+		t.Errorf("%d marks of %d tombstones", marked, n)
 	}
 	for n := uint64(ended - maxEnded); n < ended; n++ {
 		k := key4{n, n + 1}
-		stone, buried := table.tombstone(k)
+		stone, buried := table.ended.find(k)
 		if !buried || !stone.covers(&segment{seq: 1, flags: flagSYN}, false) || stone.covers(&segment{seq: 3, flags: flagSYN}, false) {
 			t.Fatalf("connection %d of %d is forgotten, or takes a new SYN for an old one", n, ended)
 		}
 		if table.find(k) != nil {
 			t.Fatal("a connection that has ended is found")
 		}
+	}
+}
+
+// A connection that has ended is known for that no longer than its tombstone is remembered, whether it was found lately or not.
+func TestEndedIsForgotten(t *testing.T) {
+	table := newTable[key4]()
+	k := key4{1, 2}
+	end := func(k key4) {
+		table.add(k, &conn{ended: true})
+		table.bury(k, tombstone{})
+	}
+	end(k)
+	if table.latest(k, slotOf(k)) == nil || table.find(k) != nil {
+		t.Error("it is not found as one that has ended")
+	}
+	for n := uint64(10); n < 10+3*maxEnded; n++ {
+		if other := (key4{n, n + 1}); slotOf(other) != slotOf(k) {
+			end(other)
+		}
+	}
+	_, buried := table.ended.find(k)
+	if latest := table.latest(k, slotOf(k)) != nil; buried || latest {
+		t.Errorf("tombstone %v, found lately %v", buried, latest)
 	}
 }
 
@@ -92,8 +123,8 @@ func TestUsedAgainIsUnburied(t *testing.T) {
 		{seq: 700, flags: flagSYN},
 	} {
 		a.Packet(s.packet(int64(i+1), 0))
-		if want := index(i == 3); a.v4.stones() != want {
-			t.Errorf("%d tombstones behind packet %d, want %d", a.v4.stones(), i+1, want)
+		if want := index(i == 3); a.v4.ended.count() != want {
+			t.Errorf("%d tombstones behind packet %d, want %d", a.v4.ended.count(), i+1, want)
 		}
 	}
 }
