@@ -62,7 +62,7 @@ func (p *plain) walk(s *scriptStep) bool {
 		case schema.OpStruct:
 			done = p.structure(s)
 		case schema.OpTags:
-			done = p.tags()
+			done = p.tags(s)
 		case schema.OpRecords:
 			done = p.records(s)
 		case noValue:
@@ -188,10 +188,42 @@ func (p *plain) structure(s *scriptStep) bool {
 	return p.walk(s.inside)
 }
 
-// tags passes over a section of tagged fields that has none.
-func (p *plain) tags() bool {
-	count := p.take(1)
-	return count != nil && count[0] == 0
+// tags writes the fields of a section of tagged fields. They ascend, are known, and fill their sizes.
+func (p *plain) tags(section *scriptStep) bool {
+	if p.at < len(p.data) && p.data[p.at] == 0 { // as most are
+		p.at++
+		return true
+	}
+	last := -1
+	for n := p.varint(); n != 0; n-- {
+		tag, size := p.varint(), p.varint()
+		field := section.field(tag)
+		if tag <= last || field == nil || !p.tagged(field, size) {
+			return false
+		}
+		last = tag
+	}
+	return true
+}
+
+// field returns the field of a section with a tag, nil where none is known.
+func (s *scriptStep) field(tag int) *scriptStep {
+	for field := s.inside; field != nil; field = field.next {
+		if int(field.op.Tag) == tag {
+			return field
+		}
+	}
+	return nil
+}
+
+// tagged writes a tagged field of a size.
+func (p *plain) tagged(field *scriptStep, size int) bool {
+	if p.b[len(p.b)-1] != '{' {
+		p.b = append(p.b, ',')
+	}
+	p.b = append(p.b, field.text...)
+	end := p.at + size
+	return p.walk(field.inside) && p.at == end
 }
 
 // records writes a records field. Its name depends on what is written.
@@ -224,16 +256,7 @@ func (p *plain) length(s *scriptStep) int {
 	rest := p.data[p.at:]
 	switch {
 	case s.prefix == schema.CompactPrefix:
-		if len(rest) > 0 && rest[0] < 0x80 {
-			p.at++
-			return int(rest[0]) - 1
-		}
-		v, width := binary.Uvarint(rest)
-		if width <= 0 || width > binary.MaxVarintLen32 || v > math.MaxInt32 {
-			return noLength
-		}
-		p.at += width
-		return int(v) - 1
+		return p.varint() - 1
 	case s.prefix == schema.ShortPrefix && len(rest) >= 2:
 		p.at += 2
 		return int(int16(binary.BigEndian.Uint16(rest)))
@@ -242,6 +265,21 @@ func (p *plain) length(s *scriptStep) int {
 		return int(int32(binary.BigEndian.Uint32(rest)))
 	}
 	return noLength
+}
+
+// varint reads an unsigned varint, which is negative where there is none.
+func (p *plain) varint() int {
+	rest := p.data[p.at:]
+	if len(rest) > 0 && rest[0] < 0x80 {
+		p.at++
+		return int(rest[0])
+	}
+	v, width := binary.Uvarint(rest)
+	if width <= 0 || width > binary.MaxVarintLen32 || v > math.MaxInt32 {
+		return noLength + 1
+	}
+	p.at += width
+	return int(v)
 }
 
 // noLength stands for a length that is not there, or is none.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +102,81 @@ func TestPlainPlans(t *testing.T) {
 	}
 	if messages < 700 || plain < messages*3/5 {
 		t.Errorf("%d of %d messages are plain", plain, messages)
+	}
+}
+
+// Tagged fields that are known, in their order and as long as they say, are plain; whatever else stands in a section is left to the tape.
+func TestPlainTagged(t *testing.T) {
+	const (
+		feature = "02 0266 0001 0002 00"
+		apis    = "0000 02 0012 0000 0004 00 00000000"
+	)
+	for name, test := range map[string]struct {
+		ask, answer string
+		plain       int // of both
+	}{
+		"all": {"0012 0004 00000001 0001 63 00 0261 0262 00",
+			apis + "04 00 08" + feature + "01 08 0000000000000007 02 08" + feature + "03 01 01", 2},
+		"one false": {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "01 03 01 00", 2},
+		"in an array, below another section": {"0001 0011 00000001 0001 63 00 00000064 00000001 00000400 00 00000007 00000000 01 01 01 00",
+			"00 00000000 0000 00000000 02" + strings.Repeat("11", 16) + "02 00000000 0000 0000000000000001 0000000000000001 0000000000000000 01 ffffffff 00" +
+				"01 01 09 00000002 00000005 00" + "00 01 00 0d 02 00000002 0268 00002384 00 00", 2},
+		"text and a structure": {"0001 0011 00000001 0001 63 00 00000064 00000001 00000400 00 00000007 00000000 01 01 01 02 00 02 0263 01 0d 00000003 0000000000000009 00", "", 1},
+		"null":                 {"003f 0002 00000001 0001 63 00 00000001 0000000000000002 0000000000000003 00 00 02 00 01 01 01 01 00", "00 00000000 0000 00 00 00 00", 2},
+		"descending":           {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "02 03 01 00 01 08 0000000000000007", 1},
+		"twice":                {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "02 03 01 00 03 01 00", 1},
+		"unknown":              {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "01 09 01 00", 1},
+		"longer than it is":    {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "01 03 02 0000", 1},
+		"shorter":              {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "02 01 07 00000000000000 03 01 00", 1},
+		"beyond the end":       {"0012 0004 00000001 0001 63 00 0261 0262 00", apis + "01 03 05 00", 1},
+	} {
+		for _, o := range plainOptions {
+			ask := frame(unhex(t, test.ask))
+			answer := frame(unhex(t, "00000001"+test.answer))
+			w := newTwice(t, o)
+			if converse(w, request(ask), response(answer)); w.plain != test.plain {
+				t.Errorf("%s: %d messages are plain, want %d", name, w.plain, test.plain)
+			}
+			for i := 4; i < len(ask); i++ {
+				converse(newTwice(t, o), request(changed(ask, i)))
+			}
+			for i := 4; i < len(answer); i++ {
+				converse(newTwice(t, o), request(ask), response(changed(answer, i)))
+			}
+		}
+	}
+}
+
+// Tagged fields behind a structure, and in one that has no other fields, which no message of Kafka's own has.
+func TestPlainTaggedStructures(t *testing.T) {
+	const things = `{"type": "request", "name": "ThingsRequest", "apiKey": 900, "validVersions": "0", "flexibleVersions": "0+", "fields": [
+		{"name": "First", "type": "First", "versions": "0+", "fields": [
+			{"name": "One", "type": "int8", "versions": "0+", "taggedVersions": "0+", "tag": 0},
+			{"name": "Two", "type": "int8", "versions": "0+", "taggedVersions": "0+", "tag": 1}]},
+		{"name": "Last", "type": "Last", "versions": "0+", "fields": [{"name": "Three", "type": "int8", "versions": "0+"}]},
+		{"name": "Four", "type": "int8", "versions": "0+", "taggedVersions": "0+", "tag": 0}]}`
+	path := filepath.Join(t.TempDir(), "ThingsRequest.json")
+	if err := os.WriteFile(path, []byte(things), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := schema.Extend(&schema.Extension{Sources: []string{path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		"02 00 01 05 01 01 06  07 00  01 00 01 08": `{"first":{"one":5,"two":6},"last":{"three":7},"four":8}`,
+		"01 01 01 06  07 00  00":                   `{"first":{"two":6},"last":{"three":7}}`,
+	} {
+		ask := request(frame(unhex(t, "0384 0000 00000001 0001 63 00"+body)))
+		w := newTwice(t, Options{})
+		if converseBy(catalog, w, ask); w.plain != 1 {
+			t.Errorf("%s: not plain", body)
+		}
+		var out bytes.Buffer
+		converseBy(catalog, NewJSON(&out, Options{}), ask)
+		if !strings.Contains(out.String(), `"payload":`+want+`}`) {
+			t.Errorf("%s: got %s", body, out.String())
+		}
 	}
 }
 

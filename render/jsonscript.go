@@ -18,7 +18,7 @@ type scriptStep struct {
 	zero     bool // another value than 0 gives rise to a finding
 	topic    bool // the records behind it are of this topic
 	size     int32
-	inside   *scriptStep // the first step of the element of an array, or of a structure that may be null
+	inside   *scriptStep // the first step of the element of an array, of a structure that may be null, or of a tagged field; the first field of a section of these
 	next     *scriptStep
 }
 
@@ -72,7 +72,11 @@ func (w *scriptWriter) structure(i int32, depth int) {
 
 func (w *scriptWriter) field(i int32, depth int) {
 	op := &w.ops[i]
-	if op.Code == schema.OpTags || op.Code == schema.OpRecords && w.records == RecordsNone {
+	switch {
+	case op.Code == schema.OpTags:
+		w.tags(i, depth)
+		return
+	case op.Code == schema.OpRecords && w.records == RecordsNone:
 		w.add(op, "") // what was put together is for the field behind it
 		return
 	}
@@ -83,6 +87,26 @@ func (w *scriptWriter) field(i int32, depth int) {
 		w.text = append(w.text, op.Key...)
 	}
 	w.value(i, depth)
+}
+
+// tags adds a section of tagged fields, which ends a structure. Each field is a step with its name as text, which only the section's step leads to. Kafka has none of records,
+// nor of a structure that may be null, which would begin in another way there.
+func (w *scriptWriter) tags(i int32, depth int) {
+	section := w.add(&w.ops[i], w.takeText())
+	behind := w.end
+	end := &section.inside
+	for f := i + 1; f < w.ops[i].Next; f = w.ops[f].Next {
+		op := &w.ops[f]
+		if op.Code == schema.OpRecords || op.Code == schema.OpStruct && op.Nullable {
+			continue
+		}
+		field := &scriptStep{text: op.Key, op: op}
+		w.end = &field.inside
+		w.value(f, depth)
+		w.endText()
+		*end, end = field, &field.next
+	}
+	w.end = behind
 }
 
 func (w *scriptWriter) value(i int32, depth int) {

@@ -46,8 +46,10 @@ func frame(parts ...[]byte) []byte {
 const at = 1795860000412307000 // 2026-11-28 10:00:00.412307 UTC
 
 // converse dissects a conversation, a packet a frame.
-func converse(out Format, steps ...step) {
-	d := dissect.New(schema.Embedded(), out.Needs(), out)
+func converse(out Format, steps ...step) { converseBy(schema.Embedded(), out, steps...) }
+
+func converseBy(catalog *schema.Catalog, out Format, steps ...step) {
+	d := dissect.New(catalog, out.Needs(), out)
 	c := &reassembly.Connection{ID: 3, Opened: true, Seen: [2]bool{true, true}, Ends: [2]netip.AddrPort{
 		netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:9092")}}
 	var offset [2]int64
