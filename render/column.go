@@ -77,7 +77,7 @@ var tableColumns = [...]Column{
 	{"throttle", ofAnswer(func(b []byte, r *dissect.Message) []byte {
 		return appendUnless(b, r.Facts().ThrottleMs == 0, r.Facts().ThrottleMs)
 	})},
-	{"what", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return appendWhat(b, x) }},
+	{"what", func(_ *Table, b []byte, x *dissect.Exchange) []byte { return appendWhat(b, x, nil) }},
 	{"topics", ofFacts(appendTopicNames)},
 	{"partitions", ofFacts(appendPartitions)},
 	{"group", ofText(func(f *dissect.Facts) []byte { return f.Group })},

@@ -260,7 +260,7 @@ func newNotable(x *dissect.Exchange) *notable {
 	n := &notable{time: m.Time, number: m.Number, connection: m.Connection.ID, inFlight: m.Timing.InFlight}
 	n.api = string(appendAPI(nil, x))
 	n.client = string(cutEscaped(appendClient(nil, leading(x)), maxWhat))
-	n.what = string(cutEscaped(appendWhat(nil, x), maxWhat))
+	n.what = string(cutEscaped(appendWhat(nil, x, nil), maxWhat))
 	return n
 }
 

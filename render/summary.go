@@ -20,7 +20,8 @@ type Summary struct {
 	findings findingLog
 	timer    timer
 	parties  [16]parties // of connections, by their number modulo as many
-	scratch  []byte      // the line that is being aligned
+	topics   topicTexts
+	scratch  []byte // the line that is being aligned
 }
 
 // summaryColumns are the names of the columns and their widths on a terminal; a negative one is aligned to the right.
@@ -258,7 +259,7 @@ func (s *Summary) appendLine(b []byte, x *dissect.Exchange) []byte {
 	b = appendMeasured(b, x)
 	b = append(appendResult(b, x), '\t')
 	start := len(b)
-	if b = appendWhat(b, x); len(b) == start {
+	if b = appendWhat(b, x, &s.topics); len(b) == start {
 		b = append(b, '-')
 	}
 	return b
@@ -382,8 +383,8 @@ func worst(errors []dissect.ErrorFact) int16 {
 // maxTopics is how many topics a line names before it only counts them.
 const maxTopics = 3
 
-// appendWhat appends what the exchange is about, in a few words. Credentials are never among them.
-func appendWhat(b []byte, x *dissect.Exchange) []byte {
+// appendWhat appends what the exchange is about, in a few words. Credentials are never among them. What others said of topics may be nil.
+func appendWhat(b []byte, x *dissect.Exchange, said *topicTexts) []byte {
 	start := len(b)
 	request := leading(x)
 	if i := request.Inferred; i != nil && !i.Clear {
@@ -401,7 +402,7 @@ func appendWhat(b []byte, x *dissect.Exchange) []byte {
 	}
 	q := request.Facts()
 	b = appendWho(b, start, request, q)
-	b = appendContents(b, start, x, q)
+	b = appendContents(b, start, x, q, said)
 	return appendHeld(b, start, request.Session, q)
 }
 
@@ -426,7 +427,7 @@ func appendWho(b []byte, start int, request *dissect.Message, q *dissect.Facts) 
 }
 
 // appendContents appends topics and records: those of the answer where the request names none, or where the answer brings records.
-func appendContents(b []byte, start int, x *dissect.Exchange, q *dissect.Facts) []byte {
+func appendContents(b []byte, start int, x *dissect.Exchange, q *dissect.Facts, said *topicTexts) []byte {
 	topics, partly := q.Topics, false
 	if x.Response != nil {
 		if r := x.Response.Facts(); len(r.Topics) > 0 && (len(topics) == 0 || r.HasRecords) {
@@ -438,7 +439,7 @@ func appendContents(b []byte, start int, x *dissect.Exchange, q *dissect.Facts) 
 			b = fmt.Appendf(space(b, start), "+%d topics", len(topics)-maxTopics)
 			break
 		}
-		b = appendTopic(space(b, start), &topics[i], q, partly)
+		b = said.append(space(b, start), &topics[i], q, partly)
 	}
 	b = appendOutcome(b, start, x)
 	if q.HasAcks {
@@ -546,6 +547,29 @@ func appendCount(b []byte, n int64, one, many string) []byte {
 		return append(b, one...)
 	}
 	return append(b, many...)
+}
+
+// topicTexts are what lines said of a topic and its only partition, by the number of that modulo as many. Lines about records and groups mostly say it again,
+// and to put it together takes a tenth of the instructions of a line.
+type topicTexts [16]struct {
+	name, text []byte
+	partition  int32
+}
+
+// maxTopicText is how long the name of a topic may be that is kept: brokers allow for no more.
+const maxTopicText = 249
+
+// append does what appendTopic does.
+func (s *topicTexts) append(b []byte, t *dissect.TopicFacts, request *dissect.Facts, answered bool) []byte {
+	if s == nil || answered || len(t.Partitions) != 1 || t.HasOffset || len(request.Topics) > 1 || len(t.Name) == 0 || len(t.Name) > maxTopicText {
+		return appendTopic(b, t, request, answered)
+	}
+	said := &s[uint32(t.Partitions[0])%uint32(len(s))]
+	if string(said.name) != string(t.Name) || said.partition != t.Partitions[0] {
+		said.name, said.partition = append(said.name[:0], t.Name...), t.Partitions[0]
+		said.text = appendTopic(said.text[:0], t, request, false)
+	}
+	return append(b, said.text...)
 }
 
 // appendTopic appends a topic with its partitions, and where one is asked for, the offset and the records that came:

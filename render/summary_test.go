@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kdissect/kdissect/dissect"
 )
 
 // The result of an answer with error 15 (COORDINATOR_NOT_AVAILABLE) twice and 16 (NOT_COORDINATOR) once: what is there twice is not all there is.
@@ -66,5 +68,41 @@ func TestSummaryTabOfClient(t *testing.T) {
 	})
 	if want := "\ta\\t\u00e9@"; !strings.Contains(lines, want) {
 		t.Errorf("no %q in %q", want, lines)
+	}
+}
+
+// What was said of a topic is said again where it would be put together the same way, and nowhere else.
+func TestTopicTexts(t *testing.T) {
+	var said topicTexts
+	a, b, none := []byte("a"), []byte("b"), &dissect.Facts{}
+	offset := dissect.TopicFacts{Name: a, Partitions: []int32{0}, Offset: 7, HasOffset: true}
+	for i, c := range []struct {
+		topic    dissect.TopicFacts
+		request  *dissect.Facts
+		answered bool
+		want     string
+	}{
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0}}, none, false, "a/0"},
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0}}, none, false, "a/0"},
+		{dissect.TopicFacts{Name: b, Partitions: []int32{0}}, none, false, "b/0"},
+		{dissect.TopicFacts{Name: b, Partitions: []int32{16}}, none, false, "b/16"},
+		{dissect.TopicFacts{Name: b, Partitions: []int32{-16}}, none, false, "b/-16"},
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0}}, none, false, "a/0"},
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0, 1}}, none, false, "a/0,1"},
+		{dissect.TopicFacts{Name: a}, none, false, "a"},
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0}, Records: 3}, none, true, "a/0+3"},
+		{offset, none, false, "a/0@7"},
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0}}, &dissect.Facts{Topics: []dissect.TopicFacts{{Name: b}, offset}}, false, "a/0@7"},
+		{dissect.TopicFacts{ID: []byte("0123456789abcdef"), Partitions: []int32{1}}, none, false, "MDEyMzQ1Njc4OWFiY2RlZg/1"},
+		{dissect.TopicFacts{ID: []byte("0123456789abcdeg"), Partitions: []int32{1}}, none, false, "MDEyMzQ1Njc4OWFiY2RlZw/1"},
+		{dissect.TopicFacts{Name: a, Partitions: []int32{0}}, none, false, "a/0"},
+	} {
+		if got := said.append([]byte("> "), &c.topic, c.request, c.answered); string(got) != "> "+c.want {
+			t.Errorf("%d: %q, want %q", i, got, c.want)
+		}
+	}
+	said.append(nil, &dissect.TopicFacts{Name: bytes.Repeat(a, 300), Partitions: []int32{2}}, none, false)
+	if len(said[2].text) > 0 {
+		t.Errorf("%d bytes are kept of a topic that no broker has", len(said[2].text))
 	}
 }
