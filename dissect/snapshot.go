@@ -16,21 +16,21 @@ type Snapshot struct {
 // Take makes a snapshot of a message. The frame's bytes are appended to arena, which is returned; they belong to the snapshot as long as the
 // arena is not used again from its start.
 func (s *Snapshot) Take(m *Message, arena []byte) []byte {
-	known := m.Findings
-	s.found = m.decoded && len(known) > m.before
-	if m.decoded {
-		known = known[:m.before] // decoding it again finds the others again
-	}
-	// Most messages have none of these; to append nothing takes as long as to copy the head.
-	s.findings, s.holes = s.findings[:0], s.holes[:0]
 	if m.Head != &s.Head {
 		s.Head = *m.Head
 	}
+	// Most messages have none of these; to append nothing takes as long as to copy the head.
+	s.found, s.findings, s.holes = false, s.findings[:0], s.holes[:0]
 	if len(s.Packets.List) > 0 {
 		s.list = append(s.list[:0], s.Packets.List...)
 		s.Packets.List = s.list
 	}
-	if len(known) > 0 {
+	if len(m.Findings) > 0 {
+		known := m.Findings
+		if m.decoded { // decoding it again finds the others again
+			known = known[:m.before]
+		}
+		s.found = len(known) < len(m.Findings)
 		s.findings = append(s.findings, known...)
 	}
 	if len(m.holes) > 0 {
