@@ -204,6 +204,7 @@ func (d *Dissector) tell(r Report) {
 // several times as long as all the rest.
 const (
 	maxFree      = 256
+	maxFreeConns = 1024    // they take less than 1 kB each; where many are open at a time many end at a time
 	maxFreeFrame = 4 << 10 // of a request
 	maxKeptBytes = 4 << 20
 )
@@ -235,7 +236,7 @@ func (d *Dissector) newConn() *conn {
 
 // keepConn takes back a conn that has ended: nothing refers to it any more.
 func (d *Dissector) keepConn(c *conn) {
-	if len(d.conns) < maxKept {
+	if len(d.conns) < maxFreeConns {
 		d.conns = append(d.conns, c)
 	}
 }
@@ -310,7 +311,7 @@ func (d *Dissector) keepFrame(f *frame) {
 	}
 }
 
-// Bounds of how many connections, frames and buffers are kept: as many as there are frames that came in pieces at the same time, mostly.
+// Bounds of how many frames and buffers are kept: as many as there are frames that came in pieces at the same time, mostly.
 const (
 	maxKept     = 32
 	maxKeptList = 1024

@@ -140,7 +140,7 @@ func TestForgottenConnections(t *testing.T) {
 func TestConnIsEmpty(t *testing.T) {
 	d := New(schema.Embedded(), NeedExchanges, &reports{})
 	var all []*reassembly.Connection
-	for id := range 2 * maxKept {
+	for id := range 2 * maxFreeConns {
 		k := &talk{dissector: d, conn: &reassembly.Connection{ID: id, Ends: talkEnds, Opened: true, Seen: [2]bool{true, true}}}
 		request, answer := handshake(0, "PLAIN")
 		k.client(apiVersions(1))
@@ -154,10 +154,10 @@ func TestConnIsEmpty(t *testing.T) {
 	for _, c := range all {
 		d.End(c, reassembly.Reset, reassembly.Origin{Packet: 9, Time: 9})
 	}
-	if n := len(d.conns); n != maxKept {
+	if n := len(d.conns); n != maxFreeConns {
 		t.Fatalf("%d are kept", n)
 	}
-	for range maxKept + 1 {
+	for range maxFreeConns + 1 {
 		if c := d.newConn(); !reflect.DeepEqual(c, &conn{}) {
 			t.Fatalf("%+v", c)
 		}
