@@ -260,8 +260,10 @@ func (q *queue) take(i int) *request {
 
 // forget takes note that a request with a correlation id has left.
 func (q *queue) forget(correlationID int32) {
+	if q.ids == nil {
+		return
+	}
 	switch n := q.ids[correlationID]; {
-	case q.ids == nil:
 	case len(q.items) == 1: // the last one
 		q.ids = nil
 	case n == 1:

@@ -124,18 +124,18 @@ func (o *form) recordsAt(data []byte, at int) (n, end int) {
 func (f *Facts) setValues(values []formValue, front []byte) {
 	for i := range values {
 		v := &values[i]
-		switch value := front[v.at:]; v.role {
+		switch at := v.at; v.role {
 		case schema.Partition:
-			f.partitions[v.index] = int32(binary.BigEndian.Uint32(value))
+			f.partitions[v.index] = int32(binary.BigEndian.Uint32(front[at : at+4]))
 		case schema.Offset:
-			f.Topics[v.index].Offset = int64(binary.BigEndian.Uint64(value))
+			f.Topics[v.index].Offset = int64(binary.BigEndian.Uint64(front[at : at+8]))
 		case schema.ProducerID:
-			f.ProducerID = int64(binary.BigEndian.Uint64(value))
+			f.ProducerID = int64(binary.BigEndian.Uint64(front[at : at+8]))
 		case schema.SessionEpoch:
-			f.SessionEpoch = int64(int32(binary.BigEndian.Uint32(value)))
+			f.SessionEpoch = int64(int32(binary.BigEndian.Uint32(front[at : at+4])))
 		case schema.TopicID:
 			t := &f.Topics[v.index]
-			if copy(t.ID, value); t.Resolved { // the message may come before the one that tells the name
+			if copy(t.ID, front[at:]); t.Resolved { // the message may come before the one that tells the name
 				t.Name, t.Resolved = v.name, false
 			}
 		}
