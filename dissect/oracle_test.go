@@ -217,6 +217,7 @@ type factsJudge struct {
 	messages     int
 	without      int // facts that were there without a tape
 	tagged       int // among those, of messages with tagged fields
+	formed       int // and of messages with a form that was known
 	failures     int
 }
 
@@ -252,6 +253,9 @@ func (j *factsJudge) compare(where string) {
 	}
 	if !quick.decoded && quick.facts.tagged {
 		j.tagged++
+	}
+	if quick.facts != &quick.own {
+		j.formed++
 	}
 }
 

@@ -44,8 +44,8 @@ func TestFactsOfChangedBytes(t *testing.T) {
 			j.snapshot.data[4+i] = b
 		}
 	})
-	if j.without < j.messages/4 || j.tagged < 500 {
-		t.Errorf("%d messages, %d of them without a tape, %d with tagged fields", j.messages, j.without, j.tagged)
+	if j.without < j.messages/4 || j.tagged < 500 || j.formed < 1000 {
+		t.Errorf("%d messages, %d of them without a tape, %d with tagged fields, %d with a form that was known", j.messages, j.without, j.tagged, j.formed)
 	}
 }
 
