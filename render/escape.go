@@ -112,8 +112,8 @@ func appendEscapedRune(b []byte, c byte, r rune, size int) []byte {
 
 // plainASCII returns how many bytes at the beginning are printable ASCII, which most text is to its end.
 func plainASCII(s []byte) int {
-	i := 0
-	for len(s)-i >= 8 && plainWord(wordAt(s, i)) {
+	i := plainBlocks(s)
+	for len(s)-i >= 8 && oddIn(wordAt(s, i)) == 0 {
 		i += 8
 	}
 	for i < len(s) && s[i] >= ' ' && s[i] <= '~' {
@@ -122,9 +122,24 @@ func plainASCII(s []byte) int {
 	return i
 }
 
-// plainWord tells whether eight bytes are printable ASCII.
-func plainWord(w uint64) bool {
-	return (w|(w+each)|(w-' '*each))&highest == 0 // not ASCII, 0x7f, below the space
+// plainBlocks returns how many bytes at the beginning are printable ASCII, in blocks of 32: together they take half the instructions of four words one by one. It
+// is not inlined, where it would lack registers.
+//
+//go:noinline
+func plainBlocks(s []byte) int {
+	left := s
+	for len(left) >= 32 {
+		if oddIn(firstWord(left))|oddIn(firstWord(left[8:]))|oddIn(firstWord(left[16:]))|oddIn(firstWord(left[24:])) != 0 {
+			break
+		}
+		left = left[32:]
+	}
+	return len(s) - len(left)
+}
+
+// oddIn is 0 when eight bytes are printable ASCII.
+func oddIn(w uint64) uint64 {
+	return (w | (w + each) | (w - ' '*each)) & highest // not ASCII, 0x7f, below the space
 }
 
 // printable tells whether bytes are text that needs no escape.

@@ -176,3 +176,25 @@ func TestPlainLength(t *testing.T) {
 		}
 	}
 }
+
+// Text is plain where nothing in it is escaped, wherever in blocks and words a character stands.
+func TestPlainTextOfEveryLength(t *testing.T) {
+	for length := 1; length < 80; length++ {
+		for at := range length {
+			for _, c := range []byte{'a', '~', ' ', '"', '\\', '\n', 0x1f, 0x7f, 0x80, 0xe9} {
+				s := bytes.Repeat([]byte("x"), length)
+				s[at] = c
+				if got, want := plainText(s), string(appendQuoted(nil, s)) == `"`+string(s)+`"`; got != want {
+					t.Fatalf("%q is plain: %t", s, got)
+				}
+				want := length
+				if c < ' ' || c > '~' {
+					want = at
+				}
+				if got := plainASCII(s); got != want {
+					t.Fatalf("%d bytes of %q are ASCII, want %d", got, s, want)
+				}
+			}
+		}
+	}
+}

@@ -24,6 +24,7 @@ type Tree struct {
 	top               indent // of the lines right below the message's
 	colors            palette
 	placeOn, placeOff string // around offset and size
+	unpackedOn        string // in front of those in unpacked bytes
 	leaves            leafLabels
 	layouts           map[*schema.Plan]*layout
 
@@ -64,6 +65,7 @@ func NewTree(w io.Writer, o Options) *Tree {
 	t.seen = newSeen(o.Explained, t.awaitTurn)
 	t.timer = newTimer(&t.options)
 	t.placeOn, t.placeOff = " "+t.colors.dim.on+"[0x", "B]"+t.colors.dim.off
+	t.unpackedOn = " " + t.colors.dim.on + "[+0x"
 	t.leaves = t.newLeafLabels()
 	t.limit = o.valueLimit()
 	t.hex.tree = t

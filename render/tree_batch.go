@@ -22,6 +22,7 @@ type recordPrinter struct {
 
 	attributes attributes
 	header     headerText
+	notes      recordNotes
 
 	hasKey, hasValue bool // the record's key or value was decoded
 	key, value       dissect.Nested

@@ -7,6 +7,8 @@ type indent struct {
 	outer *indent
 	inner [2]*indent // below a node: where no sibling follows it, where one does
 	side  int        // which of outer's inner it is
+
+	record *recordText // of the record whose parts are indented so
 }
 
 // below returns the indent of the children of a node. last says that no sibling follows it.

@@ -31,7 +31,7 @@ func (t *Tree) wrapperKey(b []byte, value int) []byte {
 		key = nil
 	}
 	b = t.leafHead(b, "key", "bytes")
-	b = appendPartLength(t.appendPayload(b, key), key, true)
+	b = appendPartLength(t.appendPayload(b, key), int32Length, key)
 	return t.spanLine(b, "", uint32(at), uint32(value-at-4), "")
 }
 
@@ -48,23 +48,42 @@ func (t *Tree) messageParts(b []byte) []byte {
 
 // fullRecord appends a record with each of its parts.
 func (t *Tree) fullRecord(b []byte, r *dissect.Record, last bool) []byte {
+	switch {
+	case r.Message != nil:
+		return t.oldRecord(b, r, last)
+	case t.isPlainRecord(r):
+		return t.plainRecord(b, r, last)
+	}
+	return t.newRecord(b, r, last)
+}
+
+// newRecord appends a record of magic 2.
+func (t *Tree) newRecord(b []byte, r *dissect.Record, last bool) []byte {
 	l := &t.leaves.record.title
+	t.records.notes.parts = 0
 	b = t.recordTitle(t.leaf(b, l), r)
 	if t.records.batch.Control() {
 		b = appendControlType(append(b, ' '), r)
 	}
+	b = t.endPart(b, l, r.At, r.Size, recordSize)
+	t.enter(last)
+	b = t.recordFields(b, r)
+	b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
+	b = t.valuePart(b, r, r.ValueAt, r.HeadersAt, false)
+	b = t.headersPart(b, r)
+	t.leave()
+	return b
+}
+
+// oldRecord appends a record that is a message of older magic.
+func (t *Tree) oldRecord(b []byte, r *dissect.Record, last bool) []byte {
+	l := &t.leaves.record.title
+	b = t.recordTitle(t.leaf(b, l), r)
 	b = t.endLeaf(b, l, uint32(r.At), uint32(r.Size))
 	t.enter(last)
-	if r.Message != nil {
-		b = t.headerFields(b, r.Message)
-		b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
-		b = t.valuePart(b, r, r.ValueAt, r.At+r.Size, true)
-	} else {
-		b = t.recordFields(b, r)
-		b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
-		b = t.valuePart(b, r, r.ValueAt, r.HeadersAt, false)
-		b = t.headersPart(b, r)
-	}
+	b = t.headerFields(b, r.Message)
+	b = t.keyPart(b, r, r.KeyAt, r.ValueAt, false)
+	b = t.valuePart(b, r, r.ValueAt, r.At+r.Size, true)
 	t.leave()
 	return b
 }
@@ -72,34 +91,29 @@ func (t *Tree) fullRecord(b []byte, r *dissect.Record, last bool) []byte {
 // recordTitle appends index, offset and time of a record, as recordHead does, where lines are not broken.
 func (t *Tree) recordTitle(b []byte, r *dissect.Record) []byte {
 	labels := &t.leaves.record
-	b = append(appendInt(b, int64(t.records.index)), labels.offset...)
-	b = appendInt(b, r.Offset)
+	b = t.noteNumber(b, recordIndex, int64(t.records.index))
+	b = t.noteNumber(append(b, labels.offset...), recordOffset, r.Offset)
 	if r.HasTimestamp {
-		b = t.appendTime(append(b, labels.time...), r.Timestamp)
+		b = t.noteNumber(append(b, labels.time...), recordTime, r.Timestamp)
 	}
 	return append(b, t.colors.number.off...)
 }
 
 // recordFields appends what stands in front of the key of a record of magic 2.
 func (t *Tree) recordFields(b []byte, r *dissect.Record) []byte {
-	labels, base := &t.leaves.record, t.records.batch.BaseTimestamp
-	raw := t.recordBytes(r.At, r.KeyAt-r.At)
-	if len(raw) < r.KeyAt-r.At {
+	labels := &t.leaves.record
+	if len(t.recordBytes(r.At, r.KeyAt-r.At)) < r.KeyAt-r.At {
 		return b
 	}
-	b = t.varintPart(b, &labels.length, raw[:r.AttributesAt-r.At], r.At)
-	b = t.numberLine(b, &labels.attributes, int64(int8(raw[r.AttributesAt-r.At])), uint32(r.AttributesAt), 1)
-	delta, width := binary.Varint(raw[r.TimestampAt-r.At : r.OffsetAt-r.At])
-	b = appendInt(t.leaf(b, &labels.timestampDelta), delta)
-	b = append(t.appendDate(append(b, " ("...), base+delta), ')')
-	b = t.endLeaf(b, &labels.timestampDelta, uint32(r.TimestampAt), uint32(width))
-	return t.varintPart(b, &labels.offsetDelta, raw[r.OffsetAt-r.At:], r.OffsetAt)
-}
-
-// varintPart appends a number of variable width.
-func (t *Tree) varintPart(b []byte, l *leafLabel, raw []byte, at int) []byte {
-	v, _ := binary.Varint(raw)
-	return t.numberLine(b, l, v, uint32(at), uint32(len(raw)))
+	values := t.recordNumbers(r)
+	b = t.noteNumber(t.leaf(b, &labels.length), recordLength, values[recordLength])
+	b = t.endPart(b, &labels.length, r.At, r.AttributesAt-r.At, -1)
+	b = t.noteNumber(t.leaf(b, &labels.attributes), recordAttributes, values[recordAttributes])
+	b = t.endPart(b, &labels.attributes, r.AttributesAt, 1, -1)
+	b = t.noteNumber(t.leaf(b, &labels.timestampDelta), recordTimestampDelta, values[recordTimestampDelta])
+	b = t.endPart(b, &labels.timestampDelta, r.TimestampAt, r.OffsetAt-r.TimestampAt, -1)
+	b = t.noteNumber(t.leaf(b, &labels.offsetDelta), recordOffsetDelta, values[recordOffsetDelta])
+	return t.endPart(b, &labels.offsetDelta, r.OffsetAt, r.KeyAt-r.OffsetAt, -1)
 }
 
 func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, about string) []byte {
@@ -112,8 +126,11 @@ func (t *Tree) numberPart(b []byte, name, typ string, v int64, at, size int, abo
 // keyPart appends the key of a record, and what it was decoded to.
 func (t *Tree) keyPart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
 	p, l := &t.records, &t.leaves.record.key
-	b = t.appendPayload(t.leaf(b, l), r.Key)
-	b = t.partEnd(b, l, r, r.Key, from, to)
+	b = t.leaf(b, l)
+	p.notes.key[0] = len(b)
+	b = t.appendPayload(b, r.Key)
+	p.notes.key[1] = len(b)
+	b = t.partEnd(b, l, r, r.Key, from, to, recordKeyLength)
 	if !p.hasKey {
 		return b
 	}
@@ -127,12 +144,14 @@ func (t *Tree) keyPart(b []byte, r *dissect.Record, from, to int, last bool) []b
 func (t *Tree) valuePart(b []byte, r *dissect.Record, from, to int, last bool) []byte {
 	p, l := &t.records, &t.leaves.record.value
 	b = t.leaf(b, l)
+	p.notes.value[0] = len(b)
 	if t.withholdsValue(r) {
 		b = append(b, "withheld (credential-bearing record; --show-secrets prints it)"...)
 	} else {
 		b = t.appendPayload(b, r.Value)
 	}
-	b = t.partEnd(b, l, r, r.Value, from, to)
+	p.notes.value[1] = len(b)
+	b = t.partEnd(b, l, r, r.Value, from, to, recordValueLength)
 	if !t.showsDecoded() {
 		return b
 	}
@@ -142,22 +161,20 @@ func (t *Tree) valuePart(b []byte, r *dissect.Record, from, to int, last bool) [
 	return b
 }
 
-// partEnd appends how long a part of a record says it is, and where it stands.
-func (t *Tree) partEnd(b []byte, l *leafLabel, r *dissect.Record, value []byte, from, to int) []byte {
-	return t.endLeaf(appendPartLength(b, value, r.Message != nil), l, uint32(from), uint32(to-from))
+// partEnd appends how long a part of a record says it is, and where it stands. number is that of the length.
+func (t *Tree) partEnd(b []byte, l *leafLabel, r *dissect.Record, value []byte, from, to, number int) []byte {
+	if r.Message != nil {
+		b = appendPartLength(b, int32Length, value)
+		return t.endLeaf(b, l, uint32(from), uint32(to-from))
+	}
+	b = t.noteNumber(append(b, varintLength...), number, partLength(value))
+	return t.endPart(append(b, ')'), l, from, to-from, number+1)
 }
 
-func appendPartLength(b, value []byte, old bool) []byte {
-	length := len(value)
-	if value == nil {
-		length = -1
-	}
-	if old {
-		b = append(b, " (int32 len="...)
-	} else {
-		b = append(b, " (varint len="...)
-	}
-	return append(appendInt(b, int64(length)), ')')
+const int32Length, varintLength = " (int32 len=", " (varint len="
+
+func appendPartLength(b []byte, kind string, value []byte) []byte {
+	return append(appendInt(append(b, kind...), partLength(value)), ')')
 }
 
 // headersPart appends the headers of a record of magic 2, each with key and value.
@@ -166,9 +183,10 @@ func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
 	labels, raw := &t.leaves.record, t.recordBytes(at, end-at)
 	_, width := binary.Varint(raw)
 	b = appendQuantity(t.leaf(b, &labels.headers), r.HeaderCount, "element")
-	b = t.endLeaf(b, &labels.headers, uint32(at), uint32(end-at))
+	b = t.endPart(b, &labels.headers, at, end-at, -1)
 	t.enter(true)
-	b = t.numberLine(b, &labels.headerCount, int64(r.HeaderCount), uint32(at), uint32(width))
+	b = appendInt(t.leaf(b, &labels.headerCount), int64(r.HeaderCount))
+	b = t.endPart(b, &labels.headerCount, at, width, -1)
 	at += width
 	index := 0
 	for key, value := range r.Headers {
@@ -189,8 +207,8 @@ func (t *Tree) headersPart(b []byte, r *dissect.Record) []byte {
 }
 
 func (t *Tree) headerPart(b []byte, l *leafLabel, r *dissect.Record, value []byte, from, to int) []byte {
-	b = t.appendPayload(t.leaf(b, l), value)
-	return t.partEnd(b, l, r, value, from, to)
+	b = appendPartLength(t.appendPayload(t.leaf(b, l), value), varintLength, value)
+	return t.endLeaf(b, l, uint32(from), uint32(to-from))
 }
 
 // varintWidth is how many bytes the varint at an offset takes.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -20,7 +21,7 @@ func (t *Tree) appendPayload(b, s []byte) []byte {
 		b = append(b, t.colors.text.on...)
 		b = appendCutJSON(b, s, t.limit)
 		return append(b, t.colors.text.off...)
-	case (t.limit == 0 || len(s) <= t.limit) && plainLength(s) == len(s): // looked at once, not twice
+	case (t.limit == 0 || len(s) <= t.limit) && plainText(s): // looked at once, not twice
 		b = append(append(b, t.colors.text.on...), '"')
 		b = append(append(b, s...), '"')
 		return append(b, t.colors.text.off...)
@@ -64,6 +65,11 @@ func (t *Tree) appendPieces(b, s []byte) []byte {
 		return append(append(b, '"'), t.colors.text.off...)
 	}
 	return append(appendSchemaID(b, s), t.colors.bytes.off...)
+}
+
+// plainText tells whether text is ASCII that stands in quotes as it is. Quotes and backslashes are looked for in 32 bytes at a time.
+func plainText(s []byte) bool {
+	return bytes.IndexByte(s, '"') < 0 && bytes.IndexByte(s, '\\') < 0 && plainASCII(s) == len(s)
 }
 
 // readable tells whether bytes are text: printable characters and line breaks.

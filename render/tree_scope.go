@@ -49,9 +49,7 @@ func (t *Tree) span(b []byte, offset, size uint32) []byte {
 		b = appendSpan(b, offset, size)
 		return append(b, t.placeOff...)
 	}
-	b = append(b, ' ')
-	b = append(b, t.colors.dim.on...)
-	b = append(b, "[+0x"...)
+	b = append(b, t.unpackedOn...)
 	b = appendSpan(b, offset, size)
 	b = append(b, "B in batch "...)
 	b = append(b, t.unpacked...)
