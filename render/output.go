@@ -1,6 +1,9 @@
 package render
 
-import "io"
+import (
+	"io"
+	"sync"
+)
 
 // An output takes what a job writes. It is held in memory until it is the job's turn, and written straight on from then. What is more than may be held waits
 // for the turn.
@@ -103,4 +106,39 @@ func (o *output) finish() {
 	o.each(o.pass)
 	o.empty()
 	o.through = false
+}
+
+// A lateLog holds what workers log until whoever hands messages over writes it: what that says itself of a damaged file then stands in the same place, however fast
+// the workers are.
+type lateLog struct {
+	mutex sync.Mutex
+	w     io.Writer
+	held  []byte
+	err   error
+}
+
+// Write implements io.Writer.
+func (l *lateLog) Write(b []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.held = append(l.held, b...)
+	if len(l.held) >= flushSize {
+		l.release()
+	}
+	return len(b), l.err
+}
+
+// flush writes what is held. It returns the first error.
+func (l *lateLog) flush() error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.release()
+	return l.err
+}
+
+func (l *lateLog) release() {
+	if len(l.held) > 0 && l.err == nil {
+		_, l.err = l.w.Write(l.held)
+	}
+	l.held = l.held[:0]
 }

@@ -237,3 +237,25 @@ func TestWorkersReportWriteErrors(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errFull)
 	}
 }
+
+// What workers log is written when messages are handed over, or at once where it is much, and an error comes out.
+func TestLogIsWrittenLate(t *testing.T) {
+	var got bytes.Buffer
+	l := &lateLog{w: &got}
+	l.Write([]byte("one"))
+	if got.Len() > 0 {
+		t.Errorf("%q is written at once", &got)
+	}
+	if err := l.flush(); err != nil || got.String() != "one" {
+		t.Errorf("%q is written, error %v", &got, err)
+	}
+	l.Write(make([]byte, flushSize))
+	if want := len("one") + flushSize; got.Len() != want {
+		t.Errorf("%d bytes are written, want %d", got.Len(), want)
+	}
+	l.w = &failingWriter{}
+	l.Write([]byte("two"))
+	if err := l.flush(); err != errFull || l.flush() != errFull {
+		t.Errorf("error %v, want %v", err, errFull)
+	}
+}
