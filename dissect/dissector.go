@@ -230,13 +230,13 @@ func (d *Dissector) newConn() *conn {
 	}
 	c := d.conns[n-1]
 	d.conns = d.conns[:n-1]
-	*c = conn{}
 	return c
 }
 
-// keepConn takes back a conn that has ended: nothing refers to it any more.
+// keepConn takes back a conn that has ended: nothing refers to it any more. What it held is given up at once, since nobody counts it any longer.
 func (d *Dissector) keepConn(c *conn) {
 	if len(d.conns) < maxFreeConns {
+		*c = conn{}
 		d.conns = append(d.conns, c)
 	}
 }

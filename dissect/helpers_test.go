@@ -275,7 +275,6 @@ type talk struct {
 	conn      *reassembly.Connection
 	offsets   [2]int64
 	packet    int64
-	ended     *conn // what the dissector knew of the connection that ended last
 	sent      int64 // bytes of all connections
 }
 
@@ -349,7 +348,6 @@ func (t *talk) reset(dir reassembly.Direction) {
 }
 
 func (t *talk) end(cause reassembly.EndCause) {
-	t.ended, _ = t.conn.Consumer.(*conn)
 	t.dissector.End(t.conn, cause, t.now())
 }
 
