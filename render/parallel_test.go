@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/pcaps"
@@ -238,24 +240,38 @@ func TestWorkersReportWriteErrors(t *testing.T) {
 	}
 }
 
-// What workers log is written when messages are handed over, or at once where it is much, and an error comes out.
+// What workers log is written when messages are handed over, at once where it is much, and a moment later where nothing more is handed over. An error comes out.
 func TestLogIsWrittenLate(t *testing.T) {
-	var got bytes.Buffer
-	l := &lateLog{w: &got}
-	l.Write([]byte("one"))
-	if got.Len() > 0 {
-		t.Errorf("%q is written at once", &got)
-	}
-	if err := l.flush(); err != nil || got.String() != "one" {
-		t.Errorf("%q is written, error %v", &got, err)
-	}
-	l.Write(make([]byte, flushSize))
-	if want := len("one") + flushSize; got.Len() != want {
-		t.Errorf("%d bytes are written, want %d", got.Len(), want)
-	}
-	l.w = &failingWriter{}
-	l.Write([]byte("two"))
-	if err := l.flush(); err != errFull || l.flush() != errFull {
-		t.Errorf("error %v, want %v", err, errFull)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var got bytes.Buffer
+		l := &lateLog{w: &got}
+		written := func(want int) {
+			t.Helper()
+			if got.Len() != want {
+				t.Errorf("%d bytes are written, want %d", got.Len(), want)
+			}
+			got.Reset()
+		}
+		l.Write([]byte("one"))
+		time.Sleep(logPatience - 1)
+		written(0)
+		if err := l.flush(); err != nil {
+			t.Error(err)
+		}
+		written(3)
+		l.Write(make([]byte, flushSize))
+		written(flushSize)
+		for range 2 {
+			l.Write([]byte("two"))
+			l.Write([]byte("and three"))
+			time.Sleep(logPatience + 1)
+			synctest.Wait()
+			written(12)
+		}
+		l.w = &failingWriter{}
+		l.Write([]byte("four"))
+		if err := l.flush(); err != errFull || l.flush() != errFull {
+			t.Errorf("error %v, want %v", err, errFull)
+		}
+	})
 }
