@@ -1,10 +1,6 @@
 package render
 
-import (
-	"io"
-	"sync"
-	"time"
-)
+import "io"
 
 // An output takes what a job writes. It is held in memory until it is the job's turn, and written straight on from then. What is more than may be held waits
 // for the turn.
@@ -107,54 +103,4 @@ func (o *output) finish() {
 	o.each(o.pass)
 	o.empty()
 	o.through = false
-}
-
-// A lateLog holds what workers log until whoever hands messages over writes it: what that says itself of a damaged file then stands in the same place, however fast
-// the workers are. Where nothing more is handed over, since no packets come, it is written a moment later.
-type lateLog struct {
-	mutex sync.Mutex
-	w     io.Writer
-	held  []byte
-	timer *time.Timer // nil as long as nothing was held
-	err   error
-}
-
-// logPatience is how long what was logged is held.
-const logPatience = 100 * time.Millisecond
-
-// Write implements io.Writer.
-func (l *lateLog) Write(b []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	switch {
-	case len(l.held) > 0:
-	case l.timer == nil:
-		l.timer = time.AfterFunc(logPatience, func() { l.flush() }) // an error is kept
-	default:
-		l.timer.Reset(logPatience)
-	}
-	l.held = append(l.held, b...)
-	if len(l.held) >= flushSize {
-		l.release()
-	}
-	return len(b), l.err
-}
-
-// flush writes what is held. It returns the first error.
-func (l *lateLog) flush() error {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.release()
-	return l.err
-}
-
-func (l *lateLog) release() {
-	if len(l.held) == 0 {
-		return
-	}
-	l.timer.Stop()
-	if l.err == nil {
-		_, l.err = l.w.Write(l.held)
-	}
-	l.held = l.held[:0]
 }

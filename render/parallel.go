@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ import (
 type Parallel struct {
 	needs   dissect.Needs
 	out     io.Writer
-	log     *lateLog
+	log     io.Writer
 	last    Format // prints what comes at the end
 	lastOut *bytes.Buffer
 	lastLog *bytes.Buffer
@@ -77,7 +76,7 @@ func NewParallel(out, log io.Writer, workers int, create func(out, log io.Writer
 }
 
 func newParallel(out, log io.Writer, workers, jobs int, create func(out, log io.Writer, first bool) Format) *Parallel {
-	p := &Parallel{out: out, log: &lateLog{w: log}, lastOut: &bytes.Buffer{}, lastLog: &bytes.Buffer{}}
+	p := &Parallel{out: out, log: log, lastOut: &bytes.Buffer{}, lastLog: &bytes.Buffer{}}
 	p.last = create(p.lastOut, p.lastLog, true)
 	p.needs = p.last.Needs()
 	p.last.Flush()
@@ -87,7 +86,7 @@ func newParallel(out, log io.Writer, workers, jobs int, create func(out, log io.
 	held := min(maxHeld, maxHeldInAll/jobs)
 	for range jobs {
 		j := &job{arena: make([]byte, 0, firstArena), turn: make(chan struct{}, 1)}
-		j.out, j.log = output{to: out, job: j, queue: &p.queue, held: held}, output{to: p.log, job: j, queue: &p.queue, held: held}
+		j.out, j.log = output{to: out, job: j, queue: &p.queue, held: held}, output{to: log, job: j, queue: &p.queue, held: held}
 		p.free <- j
 	}
 	p.job = <-p.free
@@ -255,11 +254,14 @@ func (p *Parallel) drain() {
 // Flush implements Format: what has been handed over so far is written soon. It returns the error of an earlier write.
 func (p *Parallel) Flush() error {
 	p.dispatch()
-	return p.failure()
+	return p.queue.failure()
 }
 
-// failure writes what was logged and returns the error of an earlier write.
-func (p *Parallel) failure() error { return cmp.Or(p.queue.failure(), p.log.flush()) }
+// Wait waits until all that has been handed over so far is written.
+func (p *Parallel) Wait() {
+	p.dispatch()
+	p.drain()
+}
 
 // Close implements Format: it waits until all is written.
 func (p *Parallel) Close(c *dissect.Counts) {
@@ -270,5 +272,4 @@ func (p *Parallel) Close(c *dissect.Counts) {
 	p.last.Flush()
 	p.queue.write(p.out, p.lastOut.Bytes())
 	p.queue.write(p.log, p.lastLog.Bytes())
-	p.log.flush() // an error is kept
 }

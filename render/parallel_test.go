@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/kdissect/kdissect/dissect"
 	"github.com/kdissect/kdissect/pcaps"
@@ -238,40 +236,4 @@ func TestWorkersReportWriteErrors(t *testing.T) {
 	if err := dissectFile(t, "../testdata/sample.pcap", parallel); !errors.Is(err, errFull) {
 		t.Errorf("error %v, want %v", err, errFull)
 	}
-}
-
-// What workers log is written when messages are handed over, at once where it is much, and a moment later where nothing more is handed over. An error comes out.
-func TestLogIsWrittenLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got bytes.Buffer
-		l := &lateLog{w: &got}
-		written := func(want int) {
-			t.Helper()
-			if got.Len() != want {
-				t.Errorf("%d bytes are written, want %d", got.Len(), want)
-			}
-			got.Reset()
-		}
-		l.Write([]byte("one"))
-		time.Sleep(logPatience - 1)
-		written(0)
-		if err := l.flush(); err != nil {
-			t.Error(err)
-		}
-		written(3)
-		l.Write(make([]byte, flushSize))
-		written(flushSize)
-		for range 2 {
-			l.Write([]byte("two"))
-			l.Write([]byte("and three"))
-			time.Sleep(logPatience + 1)
-			synctest.Wait()
-			written(12)
-		}
-		l.w = &failingWriter{}
-		l.Write([]byte("four"))
-		if err := l.flush(); err != errFull || l.flush() != errFull {
-			t.Errorf("error %v, want %v", err, errFull)
-		}
-	})
 }

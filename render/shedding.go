@@ -127,7 +127,7 @@ func (s *Shedding) Report(r *dissect.Report) {
 // Flush implements Format. What was handed over is written as soon as what came before is.
 func (s *Shedding) Flush() error {
 	if s.free() < sheddingJobs-1-eagerJobs {
-		return s.parallel.failure()
+		return s.parallel.queue.failure()
 	}
 	return s.parallel.Flush()
 }

@@ -59,6 +59,7 @@ type readFlags struct {
 
 	out, log io.Writer
 	progress *progress
+	parallel *render.Parallel // writes the output, if several workers do
 }
 
 // newReadFlags returns the flags with what they are unless they are given.
@@ -236,6 +237,9 @@ func (f *readFlags) pipeline(files []string, source pcaps.Source, format render.
 		p.dissector.NameTopic(topic.id, topic.name)
 	}
 	p.enough = f.filter.enough
+	if f.parallel != nil {
+		p.settle = f.parallel.Wait
+	}
 	return p
 }
 
@@ -358,7 +362,8 @@ func (f *readFlags) format() render.Format {
 	if runtime.GOMAXPROCS(0) == 1 || f.filter.count > 0 { // when there is enough has to be known while reading
 		return f.filter.heads(f.create(f.out, f.log, true))
 	}
-	return f.filter.heads(render.NewParallel(f.out, f.log, f.workers(), f.create))
+	f.parallel = render.NewParallel(f.out, f.log, f.workers(), f.create)
+	return f.filter.heads(f.parallel)
 }
 
 // workers returns by how many workers the output may be written.
