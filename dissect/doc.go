@@ -14,6 +14,7 @@
 //	decode.go, node.go, value.go    the bytes of a frame walked along a plan of package schema, onto a tape of nodes
 //	plain.go                        messages that can be read along their plan without a tape
 //	quick.go, facts.go              what a message is about: topics, groups, errors, records
+//	form.go                         messages that are like one before, whose facts are told from what differs
 //	orphan.go, fitting.go           what a response may be whose request is not in the capture
 //	batch.go, record.go, codec.go   record batches, decompression, records
 //	nested.go, internal.go                 structures inside bytes fields and inside records

@@ -5,6 +5,7 @@
 //	decode.go, tunnel.go    link layer, IP and TCP headers by offset  -> segment
 //	fragment.go             IP packets in pieces                      -> segments
 //	connection.go, half.go  which connection and direction            -> conn, half
+//	tombstone.go            late packets of connections that have ended
 //	order.go, loss.go       stream order, and what is given up        -> Chunk, Gap, Fin, End
 //	memory.go, note.go      what is forgotten, and what is odd        -> End, Note
 //
