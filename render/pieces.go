@@ -14,7 +14,7 @@ func pieces(value []byte, text bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(value) > 0 {
 			n := min(pieceSize, len(value))
-			for text && n < len(value) && !utf8.RuneStart(value[n]) {
+			for text && n < len(value) && n > pieceSize-utf8.UTFMax && !utf8.RuneStart(value[n]) {
 				n--
 			}
 			if !yield(value[:n]) {

@@ -104,6 +104,14 @@ func TestTreePieces(t *testing.T) {
 	check("Avro", append([]byte{0, 0, 0, 0, 7}, bytes.Repeat([]byte{0xff}, pieceSize)...))
 }
 
+// Pieces of what is no text end as well, and are all of it.
+func TestPiecesOfStrayBytes(t *testing.T) {
+	value := bytes.Repeat([]byte{0x80}, 2*pieceSize)
+	if got := slices.Concat(slices.Collect(pieces(value, true))...); !bytes.Equal(got, value) {
+		t.Errorf("%d bytes of %d", len(got), len(value))
+	}
+}
+
 // What may be taken back is given up once it is too large, in a value as well.
 func TestPiecesTakenBack(t *testing.T) {
 	var out widest
