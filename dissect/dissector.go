@@ -172,7 +172,7 @@ func (d *Dissector) connection(sc *reassembly.Connection) *conn {
 	if c, ok := sc.Consumer.(*conn); ok {
 		return c
 	}
-	c := d.newConn()
+	c := reused(&d.conns) // where connections come and go its memory need not be fetched
 	c.dissector, c.stream = d, sc
 	for dir := range c.halves { // field by field: a literal would be copied
 		h := &c.halves[dir]
@@ -222,15 +222,15 @@ func (d *Dissector) skimmer() *decoder {
 // maxKeptSkim is how large the buffers of the decoder for large frames may be that is kept.
 const maxKeptSkim = 4 << 20
 
-// newConn returns an empty conn. Where connections come and go each takes the place of one before, so its memory need not be fetched.
-func (d *Dissector) newConn() *conn {
-	n := len(d.conns)
+// reused takes the latest of those that are kept to be used again, as it was left; a new one where there is none.
+func reused[T any](kept *[]*T) *T {
+	n := len(*kept)
 	if n == 0 {
-		return &conn{}
+		return new(T)
 	}
-	c := d.conns[n-1]
-	d.conns = d.conns[:n-1]
-	return c
+	x := (*kept)[n-1]
+	*kept = (*kept)[:n-1]
+	return x
 }
 
 // keepConn takes back a conn that has ended: nothing refers to it any more. What it held is given up at once, since nobody counts it any longer.
@@ -242,12 +242,7 @@ func (d *Dissector) keepConn(c *conn) {
 }
 
 func (d *Dissector) newRequest() *request {
-	n := len(d.free)
-	if n == 0 {
-		return &request{}
-	}
-	r := d.free[n-1]
-	d.free = d.free[:n-1]
+	r := reused(&d.free)
 	r.outstanding = outstanding{} // the snapshot keeps its buffers
 	r.frame = r.frame[:0]
 	return r

@@ -98,6 +98,7 @@ func (m *Message) hasForm(at int) bool {
 func (o *form) isBegunBy(front []byte) bool {
 	for i := range o.words {
 		w := &o.words[i]
+		// No place is negative: that is asked for the compiler, which then leaves out its own checks of the slice.
 		if at := w.at; at < 0 || at > len(front)-8 || (binary.LittleEndian.Uint64(front[at:at+8])^w.want)&w.mask != 0 {
 			return false
 		}

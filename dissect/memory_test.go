@@ -157,7 +157,7 @@ func TestConnIsEmpty(t *testing.T) {
 	if n := len(d.conns); n != maxFreeConns {
 		t.Fatalf("%d are kept", n)
 	}
-	for _, c := range append(d.conns, d.newConn()) {
+	for _, c := range append(d.conns, reused(&d.conns)) {
 		if !reflect.DeepEqual(c, &conn{}) {
 			t.Fatalf("%+v", c)
 		}

@@ -45,12 +45,7 @@ const maxCandidates = 64
 
 // newWindow returns an empty window. Each direction of each connection begins with one, so they are used again.
 func (d *Dissector) newWindow() *window {
-	n := len(d.windows)
-	if n == 0 {
-		return &window{}
-	}
-	w := d.windows[n-1]
-	d.windows = d.windows[:n-1]
+	w := reused(&d.windows)
 	*w = window{data: w.data[:0], parts: w.parts[:0], candidates: w.candidates[:0]}
 	return w
 }

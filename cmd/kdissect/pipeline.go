@@ -28,7 +28,7 @@ type pipeline struct {
 	progress  *progress
 	pace      *pace
 	log       io.Writer     // standard error
-	settle    func()        // waits until all that was handed over is written
+	written   func()        // waits until all that was handed over is written
 	damages   int           // of the input
 	enough    func() bool   // whether nothing more is wanted
 	start     *atomic.Int64 // takes the time of the first packet, for relative times
@@ -46,7 +46,7 @@ func newPipeline(catalog *schema.Catalog, files []string, source pcaps.Source, f
 	a := reassembly.New(d)
 	a.CompareDelivered = true // a conflict is proof of a middlebox or of an attack; it takes 1 to 3 % of a summary's CPU time
 	return &pipeline{files: files, source: source, format: format, account: account, log: os.Stderr, dissector: d, assembler: a,
-		settle: func() {}, enough: func() bool { return false }, start: &atomic.Int64{}}
+		written: func() {}, enough: func() bool { return false }, start: &atomic.Int64{}}
 }
 
 // dissectAll moves all packets of the source, up to its end or the first error of the writer.
@@ -154,7 +154,7 @@ func (p *pipeline) complain(file uint16, err error, code dissect.Code) {
 		return
 	}
 	p.format.Flush() // an error is met again
-	p.settle()       // what was found in front of it stands in front of it
+	p.written()      // what was found in front of it stands in front of it
 	fmt.Fprintln(p.log, "kdissect:", err)
 	p.dissector.Report(file, dissect.Finding{Code: code, Severity: dissect.Error, Offset: -1, Text: err.Error()}, true)
 }

@@ -238,7 +238,7 @@ func (f *readFlags) pipeline(files []string, source pcaps.Source, format render.
 	}
 	p.enough = f.filter.enough
 	if f.parallel != nil {
-		p.settle = f.parallel.Wait
+		p.written = f.parallel.Wait
 	}
 	return p
 }
